@@ -22,7 +22,7 @@ import transformers
 
 LAYER = 2  # of 0 to 5
 SENTENCES = [
-    "The trophy did not fit into the brown suitcase because it was too big.",
+    "The piano would not go up the narrow staircase because it was too wide.",
     "Attention weighs every word against every other word of the sentence, and the softmax turns those weights into"
     " shares that add up to one.",
     "Rain again.",
