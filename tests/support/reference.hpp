@@ -1,0 +1,135 @@
+// Scaled mask softmax from plain predicates in double: what every answer of smx is compared with. It knows no code of
+// smx.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace support {
+
+using index = long long;
+
+struct shape4 {
+    index batch, heads, queries;
+    int keys;
+};
+
+// What a row with no visible score gives.
+enum class empty_gives { zeros, uniform, nan };
+
+// What became of a row. `undefined`: a NaN or +infinity was visible, so that every visible column is NaN.
+enum class row_kind { defined, empty, undefined };
+
+struct reference_row {
+    row_kind kind = row_kind::empty;
+    std::vector<double> y;
+    std::vector<bool> visible;  // false: a mask hid it, or a bias of -infinity did
+    double max = -std::numeric_limits<double>::infinity();
+    double sum = 0;
+    double log_sum_exp = -std::numeric_limits<double>::infinity();
+    double largest_score = 0;  // the largest finite magnitude: the rounding of a score is proportional to it
+};
+
+// The score as smx's arithmetic type would hold it: float overflows where double does not.
+enum class arithmetic { in_float, in_double };
+
+inline double held(double score, arithmetic type) {
+    if (type == arithmetic::in_double || !std::isfinite(score)) return score;
+    constexpr double largest = std::numeric_limits<float>::max();
+    constexpr double half_step = 1.0 + 0x1p-25;
+    return std::fabs(score) >= largest * half_step ? std::copysign(std::numeric_limits<double>::infinity(), score)
+                                                   : score;
+}
+
+// One row: x(k), bias(k) and visible(k) are asked for every k in [0, keys); bias(k) is added where visible(k).
+template <class X, class Bias, class Visible>
+reference_row softmax_reference(int keys, X&& x, double factor, Bias&& bias, Visible&& visible,
+                                empty_gives when_empty = empty_gives::zeros, arithmetic type = arithmetic::in_float) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    auto const count = static_cast<std::size_t>(keys);
+    reference_row row;
+    row.y.assign(count, 0.0);
+    row.visible.assign(count, false);
+
+    std::vector<double> scores(count, -infinity);
+    bool poisoned = false;
+    for (int k = 0; k < keys; ++k) {
+        auto const at = static_cast<std::size_t>(k);
+        if (!visible(k)) continue;
+        double const added = bias(k);
+        if (added == -infinity) continue;
+        row.visible[at] = true;
+        scores[at] = held(held(factor * x(k), type) + added, type);
+        if (std::isnan(scores[at]) || scores[at] == infinity) poisoned = true;
+        if (std::isfinite(scores[at])) row.largest_score = std::fmax(row.largest_score, std::fabs(scores[at]));
+        if (scores[at] > row.max) row.max = scores[at];
+    }
+
+    if (poisoned) {
+        row.kind = row_kind::undefined;
+        row.sum = row.log_sum_exp = nan;
+        for (std::size_t at = 0; at < count; ++at) row.y[at] = row.visible[at] ? nan : 0.0;
+        return row;
+    }
+    if (row.max == -infinity) {
+        double const filling = when_empty == empty_gives::zeros ? 0.0
+                               : when_empty == empty_gives::nan ? nan
+                                                                : 1.0 / keys;
+        row.y.assign(count, filling);
+        return row;
+    }
+    row.kind = row_kind::defined;
+    for (double score : scores) row.sum += std::exp(score - row.max);
+    row.log_sum_exp = row.max + std::log(row.sum);
+    for (std::size_t at = 0; at < count; ++at) row.y[at] = std::exp(scores[at] - row.max) / row.sum;
+    return row;
+}
+
+// Row (b, h, q) of a problem given by predicates over all four indices: x(b, h, q, k), bias(b, h, q, k), visible(b, h,
+// q, k).
+template <class X, class Bias, class Visible>
+reference_row softmax_reference_at(shape4 const& shape, index b, index h, index q, X&& x, double factor, Bias&& bias,
+                                   Visible&& visible, empty_gives when_empty = empty_gives::zeros,
+                                   arithmetic type = arithmetic::in_float) {
+    return softmax_reference(
+        shape.keys, [&](int k) { return x(b, h, q, k); }, factor, [&](int k) { return bias(b, h, q, k); },
+        [&](int k) { return visible(b, h, q, k); }, when_empty, type);
+}
+
+// The gradient of the scores before the scale: factor * y * (dy - sum(dy * y)) where visible, 0 elsewhere and in an
+// empty row.
+template <class Gradient>
+std::vector<double> softmax_backward_reference(reference_row const& row, double factor, Gradient&& dy) {
+    auto const count = row.y.size();
+    std::vector<double> dx(count, 0.0);
+    if (row.kind == row_kind::empty) return dx;
+    double inner = 0;
+    for (std::size_t at = 0; at < count; ++at) {
+        if (row.visible[at]) inner += dy(static_cast<int>(at)) * row.y[at];
+    }
+    for (std::size_t at = 0; at < count; ++at) {
+        if (row.visible[at]) dx[at] = factor * row.y[at] * (dy(static_cast<int>(at)) - inner);
+    }
+    return dx;
+}
+
+// Predicates for the masks every test uses.
+struct none_hidden {
+    template <class... Index>
+    bool operator()(Index...) const {
+        return true;
+    }
+};
+
+struct no_bias {
+    template <class... Index>
+    double operator()(Index...) const {
+        return 0.0;
+    }
+};
+
+}  // namespace support

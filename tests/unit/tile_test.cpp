@@ -1,0 +1,133 @@
+// tile.hpp: every column of a row lies in exactly one slot of one lane, whatever the lanes, packs, head and length.
+#include "smx/tile.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+// How often each column is held by some lane; `from` is where the covered part of the row begins.
+template <class Tile>
+std::vector<int> holders(int begin, int end, int head) {
+    std::vector<int> count(static_cast<std::size_t>(end - begin), 0);
+    auto const hold = [&](int column) {
+        ASSERT_GE(column, begin);
+        ASSERT_LT(column, end);
+        ++count[static_cast<std::size_t>(column - begin)];
+    };
+    for (int rank = 0; rank < Tile::lanes; ++rank) {
+        Tile t{};
+        t.cover(rank, begin, end, head);
+        for (int p = 0; p < Tile::packs; ++p) {
+            if (!t.has_pack(p)) continue;
+            for (int i = 0; i < Tile::vec; ++i) hold(t.pack_column(p) + i);
+            // A pack starts where an aligned address would be.
+            EXPECT_EQ((t.pack_column(p) - begin - std::min(head, end - begin)) % Tile::vec, 0);
+            EXPECT_LT(p, t.packs_to_visit());
+        }
+        for (int i = 0; i < Tile::edges; ++i) {
+            if (!t.has_edge(i)) continue;
+            hold(t.edge_column(i));
+            EXPECT_LT(i, t.edges_to_visit());
+        }
+        for (int p = 0; p < t.packs_to_visit(); ++p) EXPECT_TRUE(t.has_pack(p));
+        for (int i = 0; i < t.edges_to_visit(); ++i) EXPECT_TRUE(t.has_edge(i));
+        EXPECT_LE(t.packs_to_visit(), Tile::packs);
+        EXPECT_LE(t.edges_to_visit(), Tile::edges);
+    }
+    return count;
+}
+
+template <class Tile>
+void expect_each_column_once(int begin, int end, int head) {
+    for (int count : holders<Tile>(begin, end, head)) {
+        ASSERT_EQ(count, 1) << Tile::lanes << " lanes, vec " << Tile::vec << ", packs " << Tile::packs << ", columns ["
+                            << begin << ", " << end << "), head " << head;
+    }
+}
+
+template <int Lanes, int Vec, int Packs>
+void sweep() {
+    using tile = smx::tile<Lanes, Vec, Packs>;
+    static_assert(tile::capacity == Lanes * Vec * Packs);
+    static_assert(tile::lanes == Lanes && tile::vec == Vec && tile::packs == Packs);
+    int const step = std::max(1, tile::capacity / 97);
+    std::set<int> lengths;
+    for (int cols = 0; cols <= std::min(tile::capacity, 70); ++cols) lengths.insert(cols);
+    for (int cols = 0; cols <= tile::capacity; cols += step) lengths.insert(cols);
+    for (int cols : {tile::capacity - Vec, tile::capacity - 1, tile::capacity}) lengths.insert(std::max(cols, 0));
+    for (int cols : lengths) {
+        for (int head = 0; head < Vec; ++head) expect_each_column_once<tile>(0, cols, head);
+        expect_each_column_once<tile>(1000, 1000 + cols, 0);  // a later chunk of a long row
+    }
+    // "All edge": an input that knows nothing of alignment gives a head that reaches behind the row.
+    for (int cols = 0; cols <= std::min(tile::edges * Lanes, tile::capacity); ++cols) {
+        expect_each_column_once<tile>(0, cols, std::max(cols, 1 << 20));
+    }
+}
+
+TEST(tile, one_lane_holds_each_column_once) {
+    sweep<1, 1, 1>();
+    sweep<1, 1, 40>();
+    sweep<1, 2, 7>();
+    sweep<1, 4, 16>();
+    sweep<1, 8, 8>();
+    sweep<1, 16, 3>();
+}
+TEST(tile, two_to_sixteen_lanes_hold_each_column_once) {
+    sweep<2, 4, 5>();
+    sweep<2, 8, 2>();
+    sweep<4, 8, 4>();
+    sweep<8, 2, 3>();
+    sweep<8, 8, 2>();
+    sweep<16, 4, 1>();
+    sweep<16, 8, 4>();
+}
+TEST(tile, a_warp_holds_each_column_once) {
+    sweep<32, 1, 4>();
+    sweep<32, 4, 2>();
+    sweep<32, 8, 1>();
+    sweep<32, 8, 4>();
+    sweep<32, 16, 2>();
+    sweep<32, 32, 1>();
+}
+TEST(tile, a_block_holds_each_column_once) {
+    sweep<96, 8, 1>();
+    sweep<128, 8, 2>();
+    sweep<256, 4, 2>();
+    sweep<1024, 8, 1>();
+}
+
+TEST(tile, edge_slots_follow_from_lanes) {
+    static_assert(smx::tile<1, 8, 1>::edges == 14);
+    static_assert(smx::tile<2, 8, 1>::edges == 7);
+    static_assert(smx::tile<8, 8, 1>::edges == 2);
+    static_assert(smx::tile<16, 8, 1>::edges == 1);
+    static_assert(smx::tile<32, 8, 1>::edges == 1);
+    static_assert(smx::tile<32, 1, 1>::edges == 0);
+    static_assert(sizeof(smx::tile<32, 8, 2, double>) > sizeof(smx::tile<32, 8, 2, float>));
+}
+
+// Just below the longest row, column arithmetic does not wrap.
+TEST(tile, columns_near_the_limit_do_not_wrap) {
+    using tile = smx::tile<256, 8, 2>;
+    int const end = static_cast<int>(smx::most_columns);
+    for (int rank : {0, 255}) {
+        tile t{};
+        t.cover(rank, end - 4099, end, 0);
+        for (int p = 0; p < tile::packs; ++p) {
+            EXPECT_GE(t.pack_column(p), end - 4099);
+            if (t.has_pack(p)) {
+                EXPECT_LE(t.pack_column(p), end - tile::vec);
+            }
+        }
+        for (int i = 0; i < tile::edges; ++i) EXPECT_GE(t.edge_column(i), end - 4099);
+    }
+}
+
+}  // namespace
