@@ -81,12 +81,14 @@ function(smx_test name)
     endif()
 endfunction()
 
-# smx_bench(NAME SOURCES ...)      one Google Benchmark program
+# smx_bench(NAME SOURCES ...)      one Google Benchmark program; the target `benches` builds them all
+add_custom_target(benches)
 function(smx_bench name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
     smx_executable(added ${name} ${arg_SOURCES})
     if(added)
         target_link_libraries(${name} PRIVATE benchmark::benchmark)
+        add_dependencies(benches ${name})
     endif()
 endfunction()
 

@@ -1,0 +1,94 @@
+"""Compiles every public header alone, twice included: headers.py g++|clang++|nvcc|nvrtc."""
+import ctypes
+import pathlib
+import shutil
+import sys
+import tempfile
+
+from tools import (CUDA_TYPES, CXX, HOST_ONLY, INCLUDE, NO_HALF, NVCC, NVCC_WARNINGS, WARNINGS, cuda_home, headers,
+                   must, need_nvcc, report, run, skip)
+
+ARCHITECTURES = [75, 80, 86, 89, 90, 100, 120]
+
+
+def alone(header):
+    return '#include "%s"\n#include "%s"\n' % (header, header)
+
+
+def plain(compiler, scratch):
+    """g++ and clang++: what needs no CUDA compiler, with and without exceptions and RTTI."""
+    source = scratch / "alone.cpp"
+    command = [compiler, "-std=c++17", "-fsyntax-only", *WARNINGS, "-I", INCLUDE]
+    for header in headers(".hpp"):
+        variants = [[], ["-fno-exceptions", "-fno-rtti"]]
+        if header in CUDA_TYPES:
+            if not NVCC:
+                print("left out:", header, "needs the CUDA toolkit")
+                continue
+            toolkit = ["-isystem", cuda_home() / "include"]
+            variants = [toolkit, toolkit + NO_HALF]
+        source.write_text(alone(header))
+        for variant in variants:
+            yield header, variant, run(*command, *variant, source)
+
+
+def nvcc(scratch):
+    """nvcc: every header for every architecture in one command, and with PyTorch's macros for one; none emits a kernel."""
+    source, made = scratch / "alone.cu", scratch / "alone.o"
+    known = must(NVCC, "--list-gpu-arch").split()
+    every = ["-gencode=arch=compute_%d,code=sm_%d" % (arch, arch) for arch in ARCHITECTURES if "compute_%d" % arch in known]
+    print(len(every), "architectures")
+    command = [NVCC, "-std=c++17", "-c", "-o", made, *NVCC_WARNINGS, "-I", INCLUDE]
+    for header in headers():
+        source.write_text(alone(header))
+        for variant in (every, ["-arch=sm_90", "-Xcompiler=-fno-exceptions,-fno-rtti", *NO_HALF]):
+            code, said = run(*command, *variant, source)
+            if code == 0 and b"__device_stub__" in made.read_bytes():
+                code, said = 1, "it emits a kernel"
+            yield header, variant, (code, said)
+
+
+def nvrtc(scratch):
+    """NVRTC: what runs on the device, compiled to PTX from memory as a program of a user would be."""
+    libraries = sorted((cuda_home() / "lib64").glob("libnvrtc.so*"))
+    if not libraries:
+        skip("no libnvrtc in " + str(cuda_home()))
+    library = ctypes.CDLL(str(libraries[0]))
+    for header in headers():
+        if header in HOST_ONLY:
+            continue
+        for variant in ([], NO_HALF):
+            options = ["--std=c++17", "--gpu-architecture=compute_90", "-I" + str(INCLUDE), *variant]
+            if header in CUDA_TYPES or header.endswith(("cub.cuh", "smx.cuh")):
+                options.append("-I" + str(cuda_home() / "include"))
+            program, size = ctypes.c_void_p(), ctypes.c_size_t()
+            library.nvrtcCreateProgram(ctypes.byref(program), alone(header).encode(), b"alone.cu", 0, None, None)
+            words = (ctypes.c_char_p * len(options))(*[word.encode() for word in options])
+            code = library.nvrtcCompileProgram(program, len(options), words)
+            library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+            log = ctypes.create_string_buffer(size.value)
+            library.nvrtcGetProgramLog(program, log)
+            library.nvrtcDestroyProgram(ctypes.byref(program))
+            yield header, variant, (code, log.value.decode())
+
+
+def main(which):
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        if which in ("nvcc", "nvrtc"):
+            need_nvcc()
+            results = nvcc(scratch) if which == "nvcc" else nvrtc(scratch)
+        else:
+            compiler = CXX if which == "g++" else shutil.which(which)
+            if not compiler:
+                skip("no " + which)
+            results = plain(compiler, scratch)
+        checked, failures = 0, []
+        for header, variant, (code, said) in results:
+            checked += 1
+            if code != 0:
+                failures.append("%s %s\n%s" % (header, " ".join(map(str, variant)), said))
+    report(checked, failures)
+
+
+main(sys.argv[1])
