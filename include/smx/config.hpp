@@ -1,0 +1,56 @@
+// The one file that asks which compiler this is: version, namespaces, and the words every function is declared with.
+#pragma once
+
+#define SMX_VERSION_MAJOR 0
+#define SMX_VERSION_MINOR 1
+#define SMX_VERSION_PATCH 0
+
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "smx needs infinities and NaN: compile without -ffast-math and -ffinite-math-only"
+#endif
+
+#if defined(__CUDACC__)
+#define SMX_HD __host__ __device__ __forceinline__
+#define SMX_DEVICE __device__ __forceinline__
+#else
+#define SMX_HD inline __attribute__((always_inline))
+#endif
+
+// 1 while the code being compiled will run on a GPU.
+#if defined(__CUDA_ARCH__)
+#define SMX_DEVICE_CODE 1
+#define SMX_ARCH __CUDA_ARCH__
+#define SMX_UNROLL _Pragma("unroll")
+#else
+#define SMX_DEVICE_CODE 0
+#define SMX_ARCH 0
+#define SMX_UNROLL
+#endif
+
+// Values that cross from one translation unit to another: one namespace a version.
+#define SMX_BEGIN \
+    namespace smx { \
+    inline namespace v0_1 {
+#define SMX_END \
+    } \
+    }
+
+// Kernels and what launches them: one namespace a version and a list of architectures, so that two shared libraries built for
+// different GPUs never share a symbol.
+#if defined(__CUDA_ARCH_LIST__)
+#define SMX_ARCHS_JOIN(A, B, C, D, E, F, G, H, I, J, ...) sm_##A##x##B##x##C##x##D##x##E##x##F##x##G##x##H##x##I##x##J
+#define SMX_ARCHS_EXPAND(...) SMX_ARCHS_JOIN(__VA_ARGS__)
+#define SMX_ARCHS SMX_ARCHS_EXPAND(__CUDA_ARCH_LIST__, , , , , , , , , , )
+#else
+#define SMX_ARCHS sm_any
+#endif
+#define SMX_BEGIN_KERNELS SMX_BEGIN inline namespace SMX_ARCHS {
+#define SMX_END_KERNELS \
+    } \
+    SMX_END
+#define SMX_HIDDEN __attribute__((visibility("hidden")))
+
+SMX_BEGIN
+using int64 = long long;
+using uint64 = unsigned long long;
+SMX_END

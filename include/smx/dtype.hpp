@@ -1,0 +1,133 @@
+// Storage types: how a stored number becomes a float or a double, and how it is rounded back, once.
+#pragma once
+#include "math.hpp"
+#include "traits.hpp"
+
+SMX_BEGIN
+
+// 16-bit storage without the toolkit's headers, same layout as __half and __nv_bfloat16 (dtype_half.hpp takes those too).
+struct half {
+    unsigned short bits;
+};
+struct bfloat16 {
+    unsigned short bits;
+};
+
+// Specialise for a type of your own:
+//   using compute = float;                     the type its arithmetic is done in: float or double
+//   static compute widen(T);                   exact
+//   static T narrow(float), narrow(double);    rounded to nearest even
+// and, if two of them fill a 32-bit word:  static unsigned narrow_pair(float low, float high).
+template <class T>
+struct dtype {
+    static_assert(always_false<T>, "smx does not know this element type: specialise smx::dtype<T> with compute, widen and narrow");
+};
+
+template <>
+struct dtype<float> {
+    using compute = float;
+    static SMX_HD float widen(float value) { return value; }
+    static SMX_HD float narrow(float value) { return value; }
+    static SMX_HD float narrow(double value) { return static_cast<float>(value); }
+};
+
+template <>
+struct dtype<double> {
+    using compute = double;
+    static SMX_HD double widen(double value) { return value; }
+    static SMX_HD double narrow(double value) { return value; }
+    static SMX_HD double narrow(float value) { return static_cast<double>(value); }
+};
+
+namespace detail {
+
+// Rounds to float so that a second rounding to 16 bits gives what one rounding of the double would (round to odd).
+// Source    S. Boldo, G. Melquiond, "When double rounding is odd", 2005.
+SMX_HD float float_rounded_to_odd(double value) {
+    float const nearest = static_cast<float>(value);
+    double const back = static_cast<double>(nearest);
+    if (back == value || value != value) return nearest;
+    unsigned const bits = bit_cast<unsigned>(nearest);
+    bool const away = (value < 0 ? -back : back) > (value < 0 ? -value : value);
+    return bit_cast<float>((away ? bits - 1u : bits) | 1u);
+}
+
+SMX_HD float widen_half(unsigned short bits) {
+#if SMX_DEVICE_CODE
+    return ptx::half_to_float(bits);
+#else
+    // Exponent and mantissa move up to float's places; a product by 2^112 then corrects the bias, subnormals included.
+    unsigned const magnitude = (bits & 0x7fffu) << 13;
+    unsigned const sign = (bits & 0x8000u) << 16;
+    float const scaled = bit_cast<float>(magnitude) * 5.192296858534828e33f;
+    unsigned const finite = bit_cast<unsigned>(scaled);
+    unsigned const special = magnitude | 0x7f800000u;  // infinity and NaN
+    return bit_cast<float>(((bits & 0x7c00u) == 0x7c00u ? special : finite) | sign);
+#endif
+}
+
+SMX_HD unsigned short narrow_half(float value) {
+#if SMX_DEVICE_CODE
+    return ptx::float_to_half(value);
+#else
+    unsigned const word = bit_cast<unsigned>(value);
+    unsigned const sign = word & 0x80000000u;
+    unsigned const magnitude = word ^ sign;
+    // Subnormal halves: adding 0.5 leaves the rounded result in the low bits of the sum.
+    unsigned const subnormal = bit_cast<unsigned>(bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+    unsigned const normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+    unsigned const finite = magnitude < 0x38800000u ? subnormal : normal;
+    unsigned const special = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+    return static_cast<unsigned short>((magnitude < 0x47800000u ? finite : special) | (sign >> 16));
+#endif
+}
+
+SMX_HD unsigned short narrow_bfloat16(float value) {
+    unsigned const word = bit_cast<unsigned>(value);
+    unsigned const rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;
+    unsigned const quiet = (word >> 16) | 0x40u;
+    return static_cast<unsigned short>(value != value ? quiet : rounded);
+}
+
+}  // namespace detail
+
+template <>
+struct dtype<half> {
+    using compute = float;
+    static SMX_HD float widen(half value) { return detail::widen_half(value.bits); }
+    static SMX_HD half narrow(float value) { return {detail::narrow_half(value)}; }
+    static SMX_HD half narrow(double value) { return {detail::narrow_half(detail::float_rounded_to_odd(value))}; }
+    static SMX_HD unsigned narrow_pair(float low, float high) {
+#if SMX_ARCH >= 800
+        return ptx::floats_to_halves(low, high);
+#else
+        return detail::narrow_half(low) | static_cast<unsigned>(detail::narrow_half(high)) << 16;
+#endif
+    }
+};
+
+template <>
+struct dtype<bfloat16> {
+    using compute = float;
+    static SMX_HD float widen(bfloat16 value) { return bit_cast<float>(static_cast<unsigned>(value.bits) << 16); }
+    static SMX_HD bfloat16 narrow(float value) { return {detail::narrow_bfloat16(value)}; }
+    static SMX_HD bfloat16 narrow(double value) { return {detail::narrow_bfloat16(detail::float_rounded_to_odd(value))}; }
+    static SMX_HD unsigned narrow_pair(float low, float high) {
+#if SMX_ARCH >= 800
+        return ptx::floats_to_bfloat16s(low, high);
+#else
+        return detail::narrow_bfloat16(low) | static_cast<unsigned>(detail::narrow_bfloat16(high)) << 16;
+#endif
+    }
+};
+
+template <class T>
+using compute_of = typename dtype<T>::compute;
+
+// Two elements fill a word and can be rounded together.
+template <class T, class = void>
+inline constexpr bool narrows_pairs = false;
+template <class T>
+inline constexpr bool narrows_pairs<T, always_void<decltype(dtype<T>::narrow_pair(0.0f, 0.0f))>> = sizeof(T) == 2;
+
+SMX_END

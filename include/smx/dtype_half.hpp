@@ -1,0 +1,29 @@
+// The toolkit's __half and __nv_bfloat16 as storage types; the only header that includes theirs.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "dtype.hpp"
+
+SMX_BEGIN
+
+namespace detail {
+
+// The same bits under another name: no operator or conversion of the toolkit is used, so PyTorch's __CUDA_NO_HALF...__ macros change nothing.
+template <class Theirs, class Ours>
+struct dtype_by_bits {
+    using compute = float;
+    static SMX_HD float widen(Theirs value) { return dtype<Ours>::widen(bit_cast<Ours>(value)); }
+    static SMX_HD Theirs narrow(float value) { return bit_cast<Theirs>(dtype<Ours>::narrow(value)); }
+    static SMX_HD Theirs narrow(double value) { return bit_cast<Theirs>(dtype<Ours>::narrow(value)); }
+    static SMX_HD unsigned narrow_pair(float low, float high) { return dtype<Ours>::narrow_pair(low, high); }
+};
+
+}  // namespace detail
+
+template <>
+struct dtype<__half> : detail::dtype_by_bits<__half, half> {};
+template <>
+struct dtype<__nv_bfloat16> : detail::dtype_by_bits<__nv_bfloat16, bfloat16> {};
+
+SMX_END

@@ -1,0 +1,31 @@
+// Groups: the lanes that share a row. Five names: size, storage, rank(), sync(), all_reduce(value, op).
+#pragma once
+#include "math.hpp"
+
+SMX_BEGIN
+
+// One lane has the row to itself. Compiled by a plain C++ compiler this is the CPU path.
+class thread_group {
+public:
+    static constexpr int size = 1;
+    struct storage {};
+
+    thread_group() = default;
+    SMX_HD explicit thread_group(storage&) {}
+
+    SMX_HD int rank() const { return 0; }
+    SMX_HD void sync() const {}
+
+    template <class Value, class Op>
+    SMX_HD Value all_reduce(Value value, Op) const {
+        return value;
+    }
+};
+
+// Defined in group/warp.cuh and group/block.cuh; named here so that a policy can be spelled without a CUDA compiler.
+template <int Lanes>
+class warp_group;
+template <int Threads>
+class block_group;
+
+SMX_END

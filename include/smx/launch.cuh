@@ -1,0 +1,131 @@
+// Launching a call on a stream: a kernel by name, or the one that suits the shape.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+
+#include "dtype_half.hpp"
+#include "kernel.cuh"
+#include "problem.hpp"
+
+SMX_BEGIN_KERNELS
+
+namespace launching {
+
+inline status cuda_status(cudaError_t error, char const* call) {
+    if (error == cudaSuccess) return {};
+    return {errc::cuda_failed, call, cudaGetErrorString(error), 0, static_cast<int>(error)};
+}
+
+// The error CUDA remembers for this thread must end as it began: a failure of ours is in the status, one that was there stays.
+class untouched_error {
+public:
+    untouched_error() : before_(cudaPeekAtLastError()) {}
+    ~untouched_error() {
+        if (before_ == cudaSuccess) (void)cudaGetLastError();
+    }
+    untouched_error(untouched_error const&) = delete;
+    untouched_error& operator=(untouched_error const&) = delete;
+
+private:
+    cudaError_t before_;
+};
+
+inline constexpr int most_devices = 64;
+
+SMX_HIDDEN inline status current_device(int& device) {
+    return cuda_status(cudaGetDevice(&device), "cudaGetDevice");
+}
+
+// Asked of the driver once a device.
+SMX_HIDDEN inline status limits_of(int device, device_limits& limits) {
+    static std::atomic<int> known[most_devices];
+    int bytes = device < most_devices ? known[device].load(std::memory_order_relaxed) : 0;
+    if (bytes == 0) {
+        cudaError_t const error = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+        if (error != cudaSuccess) return cuda_status(error, "cudaDeviceGetAttribute");
+        if (device < most_devices) known[device].store(bytes, std::memory_order_relaxed);
+    }
+    limits.shared_bytes_per_block = bytes;
+    return {};
+}
+
+// Lets a kernel use more shared memory than the 48 KiB every kernel may; once a kernel and device.
+template <class Kernel, class Operands>
+SMX_HIDDEN status allow_shared_memory(int device, int64 bytes) {
+    static std::atomic<int> allowed[most_devices];
+    constexpr int64 always_allowed = 48 * 1024;
+    if (bytes <= always_allowed || (device < most_devices && allowed[device].load(std::memory_order_relaxed) >= bytes)) return {};
+    cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>),
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+    if (error != cudaSuccess) return cuda_status(error, "cudaFuncSetAttribute");
+    if (device < most_devices) allowed[device].store(static_cast<int>(bytes), std::memory_order_relaxed);
+    return {};
+}
+
+// Requires  o passed check() and has rows
+template <class Kernel, class Operands>
+SMX_HIDDEN status launch_checked(cudaStream_t stream, Operands const& o, int device, device_limits limits) {
+    using compute = typename Operands::compute;
+    if (o.shape.keys > Kernel::longest_row)
+        return detail::wrong(errc::too_large, "keys", "no more than the kernel's lanes * vec * packs, or another kernel", o.shape.keys);
+    int64 const shared = Kernel::template shared_bytes<compute>(o.shape.keys);
+    if (shared > limits.shared_bytes_per_block)
+        return detail::wrong(errc::device_limit, "keys", "few enough for the device's shared memory; bytes needed", shared);
+    if constexpr (Kernel::value.body == body_kind::staged) {
+        if (status const s = allow_shared_memory<Kernel, Operands>(device, shared); !s) return s;
+    }
+    constexpr int64 most_x = 0x7fffffff, most_y = 65535;
+    int64 const blocks = (o.rows.count - 1) / Kernel::rows_per_block + 1;
+    int64 const y = (blocks - 1) / most_x + 1;
+    if (y > most_y) return detail::wrong(errc::too_large, "batch * heads * queries", "few enough rows for one grid of this kernel", o.rows.count);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(static_cast<unsigned>(y == 1 ? blocks : (blocks - 1) / y + 1), static_cast<unsigned>(y));
+    config.blockDim = dim3(Kernel::threads);
+    config.dynamicSmemBytes = static_cast<size_t>(shared);
+    config.stream = stream;
+    return cuda_status(cudaLaunchKernelEx(&config, softmax_kernel<Kernel, Operands>, o), "kernel launch");
+}
+
+}  // namespace launching
+
+// Scaled mask softmax by the kernel you name.
+// Shape     x: scores(pointer, shape, strides); y: probabilities(pointer, strides); masks and factors as they say; all in device memory
+// Errors    as check(); too_large or device_limit when the kernel cannot run these rows; cuda_failed with CUDA's own error. Nothing is
+//           launched or written then, and the error CUDA remembers for the thread is as it was.
+// Cost      one kernel launch; no allocation, no synchronisation; may be the first call in a stream capture
+template <class Kernel, class Input, class Factor, class Mask, class Output, class... Extras>
+SMX_HIDDEN status launch(cudaStream_t stream, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
+                         Extras const&... extras) {
+    auto const o = make_operands(x, factor, masks, output, extras...);
+    if (status const s = smx::check(o); !s) return s;
+    if (detail::is_done(o)) return {};
+    launching::untouched_error const keep;
+    int device = 0;
+    device_limits limits;
+    if (Kernel::template shared_bytes<typename Input::compute>(o.shape.keys) > 0) {
+        if (status const s = launching::current_device(device); !s) return s;
+        if (status const s = launching::limits_of(device, limits); !s) return s;
+    }
+    return launching::launch_checked<Kernel>(stream, o, device, limits);
+}
+
+// Scaled mask softmax by the kernel that suits the shape; choose_policy says which.
+// Shape, errors and cost as launch()
+template <class Input, class Factor, class Mask, class Output, class... Extras>
+SMX_HIDDEN status launch_auto(cudaStream_t stream, shaped_input<Input> const& x, Factor const& factor, Mask const& masks,
+                              Output const& output, Extras const&... extras) {
+    auto const o = make_operands(x, factor, masks, output, extras...);
+    if (status const s = smx::check(o); !s) return s;
+    if (detail::is_done(o)) return {};
+    launching::untouched_error const keep;
+    int device = 0;
+    device_limits limits;
+    if (status const s = launching::current_device(device); !s) return s;
+    if (status const s = launching::limits_of(device, limits); !s) return s;
+    return detail::with_first<typename Input::compute>(
+        detail::automatic_kernels<pack_columns_of<Input>>(), o.shape.keys, limits,
+        [&](auto kernel) { return launching::launch_checked<decltype(kernel)>(stream, o, device, limits); });
+}
+
+SMX_END_KERNELS

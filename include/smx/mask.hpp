@@ -1,0 +1,193 @@
+// Verb 3: hide what a row cannot see, and add what is added to its scores; masks that compose.
+//
+// A mask is any value with  bind(row_id, extents) const, which works out once what one row sees and gives a row mask:
+//   interval span() const;                            superset of the visible columns, within [0, keys); exact unless it tests
+//   static constexpr bool tests;                      absent = false
+//   template <int V> unsigned visible(int col) const; bit i = column col + i is visible; asked for packs within [0, keys) that touch the span;
+//                                                     bits outside the span are ignored
+//   static constexpr bool biases;                     absent = false
+//   template <int V, class Compute> void add_to(pack<Compute, V>&, int col) const;   same packs; -inf hides
+#pragma once
+#include "pack.hpp"
+#include "row_id.hpp"
+#include "tile.hpp"
+#include "traits.hpp"
+
+SMX_BEGIN
+
+namespace detail {
+
+template <int V>
+inline constexpr unsigned all_bits = V >= 32 ? ~0u : (1u << (V % 32)) - 1u;
+
+// Bit i = column col + i lies in the span.
+template <int V>
+SMX_HD unsigned bits_within(interval span, int col) {
+    int const from = span.begin - col, to = span.end - col;
+    unsigned const above = from <= 0 ? ~0u : from >= 32 ? 0u : ~0u << from;
+    unsigned const below = to >= 32 ? ~0u : to <= 0 ? 0u : ~(~0u << to);
+    return above & below & all_bits<V>;
+}
+
+// A score and a bias; a bias of -inf selects, also over a NaN.
+template <class Compute>
+SMX_HD Compute biased(Compute score, Compute bias) {
+    return bias == neg_inf<Compute>() ? bias : score + bias;
+}
+
+template <int V, class Seen, class Compute>
+SMX_HD void mask_pack(pack<Compute, V>& scores, Seen const& seen, interval span, int col) {
+    if (col >= span.end || col + V <= span.begin) {
+        scores = filled_pack<V>(neg_inf<Compute>());
+        return;
+    }
+    if constexpr (mask_biases<Seen>) seen.add_to(scores, col);
+    bool const whole = col >= span.begin && col + V <= span.end;
+    if constexpr (mask_tests<Seen>) {
+        unsigned bits = seen.template visible<V>(col);
+        if (!whole) bits &= bits_within<V>(span, col);
+        SMX_UNROLL
+        for (int i = 0; i < V; ++i) scores[i] = bits >> i & 1u ? scores[i] : neg_inf<Compute>();
+    } else if (!whole) {
+        SMX_UNROLL
+        for (int i = 0; i < V; ++i) scores[i] = col + i >= span.begin && col + i < span.end ? scores[i] : neg_inf<Compute>();
+    }
+}
+
+}  // namespace detail
+
+// Biases are added to the scores, then hidden scores become -inf; so do the slots the row does not fill.
+// Callers   any lane, on its own
+template <class Tile, class Seen>
+SMX_HD void mask(Tile& t, Seen const& seen) {
+    interval const visible = seen.span();
+    int const packs = t.packs_to_visit();
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p)
+        detail::mask_pack(t.middle[p], seen, intersection(visible, {t.map.first, t.map.last}), t.pack_column(p));
+    int const edges = t.edges_to_visit();
+    SMX_UNROLL
+    for (int i = 0; i < edges; ++i) {
+        pack<typename Tile::compute, 1> one{{t.edge[i]}};
+        detail::mask_pack(one, seen, intersection(visible, {t.map.begin, t.map.end}), t.edge_column(i));
+        t.edge[i] = one[0];
+    }
+}
+
+// A tile of which nothing can be visible.
+template <class Tile>
+SMX_HD void hide_all(Tile& t) {
+    int const packs = t.packs_to_visit();
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p) t.middle[p] = filled_pack<Tile::vec>(neg_inf<typename Tile::compute>());
+    int const edges = t.edges_to_visit();
+    SMX_UNROLL
+    for (int i = 0; i < edges; ++i) t.edge[i] = neg_inf<typename Tile::compute>();
+}
+
+// Everything is visible.
+struct no_mask {
+    struct row {
+        int cols;
+        SMX_HD interval span() const { return {0, cols}; }
+    };
+    SMX_HD row bind(row_id id, extents) const { return {id.cols}; }
+};
+
+// Visible where both are; biases of both are added. Write both(a, b, ...).
+template <class First, class Second>
+struct both_mask {
+    First first;
+    Second second;
+
+    template <class FirstRow, class SecondRow>
+    struct row {
+        FirstRow first;
+        SecondRow second;
+
+        static constexpr bool tests = mask_tests<FirstRow> || mask_tests<SecondRow>;
+        static constexpr bool biases = mask_biases<FirstRow> || mask_biases<SecondRow>;
+
+        SMX_HD interval span() const { return intersection(first.span(), second.span()); }
+
+        template <int V>
+        SMX_HD unsigned visible(int col) const {
+            unsigned bits = ~0u;
+            if constexpr (mask_tests<FirstRow>) bits &= first.template visible<V>(col);
+            if constexpr (mask_tests<SecondRow>) bits &= second.template visible<V>(col);
+            return bits;
+        }
+
+        template <int V, class Compute>
+        SMX_HD void add_to(pack<Compute, V>& scores, int col) const {
+            if constexpr (mask_biases<FirstRow>) first.add_to(scores, col);
+            if constexpr (mask_biases<SecondRow>) second.add_to(scores, col);
+        }
+    };
+
+    SMX_HD auto bind(row_id id, extents shape) const {
+        auto a = first.bind(id, shape);
+        auto b = second.bind(id, shape);
+        return row<decltype(a), decltype(b)>{a, b};
+    }
+};
+
+// Visible where one of them is. Write either(a, b, ...).
+template <class First, class Second>
+struct either_mask {
+    First first;
+    Second second;
+
+    template <class FirstRow, class SecondRow>
+    struct row {
+        static_assert(!mask_biases<FirstRow> && !mask_biases<SecondRow>,
+                      "a bias is added, it cannot be one of two ways to be visible: write both(bias, either(a, b))");
+        FirstRow first;
+        SecondRow second;
+
+        static constexpr bool tests = true;
+
+        SMX_HD interval span() const { return hull(first.span(), second.span()); }
+
+        template <int V>
+        SMX_HD unsigned visible(int col) const {
+            return bits_of<V>(first, col) | bits_of<V>(second, col);
+        }
+
+        // Only packs that touch its own span may be asked of a part.
+        template <int V, class Part>
+        static SMX_HD unsigned bits_of(Part const& part, int col) {
+            unsigned bits = detail::bits_within<V>(part.span(), col);
+            if constexpr (mask_tests<Part>) {
+                if (bits != 0) bits &= part.template visible<V>(col);
+            }
+            return bits;
+        }
+    };
+
+    SMX_HD auto bind(row_id id, extents shape) const {
+        auto a = first.bind(id, shape);
+        auto b = second.bind(id, shape);
+        return row<decltype(a), decltype(b)>{a, b};
+    }
+};
+
+template <class First, class Second>
+SMX_HD both_mask<First, Second> both(First first, Second second) {
+    return {first, second};
+}
+template <class First, class Second, class Third, class... Rest>
+SMX_HD auto both(First first, Second second, Third third, Rest... rest) {
+    return smx::both(smx::both(first, second), third, rest...);
+}
+
+template <class First, class Second>
+SMX_HD either_mask<First, Second> either(First first, Second second) {
+    return {first, second};
+}
+template <class First, class Second, class Third, class... Rest>
+SMX_HD auto either(First first, Second second, Third third, Rest... rest) {
+    return smx::either(smx::either(first, second), third, rest...);
+}
+
+SMX_END

@@ -1,0 +1,74 @@
+// Mask tensor: one byte or integer a score says whether it is visible.
+#pragma once
+#include "../mask.hpp"
+#include "../tensor.hpp"
+
+SMX_BEGIN
+
+enum class nonzero { visible, hidden };
+
+// Shape     data: batch x heads x queries x keys, `step` elements apart; any strides, zero repeats; key stride 0 or 1
+// Requires  data aligned to one element; any integer type and bool
+template <class Flag, nonzero Nonzero>
+struct flag_tensor {
+    Flag const* data;
+    strides step;
+
+    struct row {
+        Flag const* flags;
+        interval seen;
+
+        static constexpr bool tests = true;
+
+        SMX_HD interval span() const { return seen; }
+
+        template <int V>
+        SMX_HD unsigned visible(int col) const {
+            if (flags == nullptr) return ~0u;  // one flag for the row, already in the span
+            unsigned const set = nonzero_bits(read_shared<V>(flags + col));
+            return Nonzero == nonzero::visible ? set : ~set;
+        }
+    };
+
+    SMX_HD row bind(row_id id, extents) const {
+        Flag const* const flags = row_pointer(data, step, id);
+        if (step.key != 0) return {flags, {0, id.cols}};
+        bool const all = (*flags != Flag(0)) == (Nonzero == nonzero::visible);
+        return {nullptr, {0, all ? id.cols : 0}};
+    }
+
+private:
+    // Bit i = flag i is not zero.
+    template <int V>
+    static SMX_HD unsigned nonzero_bits(detail::raw_pack<Flag, V> const& raw) {
+        unsigned bits = 0;
+        if constexpr (sizeof(Flag) == 1 && V % 4 == 0) {
+            // Four bytes at a time: a carry into each byte's top bit says it is not zero, a product gathers the four bits.
+            SMX_UNROLL
+            for (int w = 0; w < V / 4; ++w) {
+                unsigned word = 0;
+                __builtin_memcpy(&word, raw.data + 4 * w, 4);
+                unsigned const tops = (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
+                bits |= ((tops >> 7) * 0x10204080u >> 28) << (4 * w);
+            }
+        } else {
+            SMX_UNROLL
+            for (int i = 0; i < V; ++i) bits |= static_cast<unsigned>(raw.data[i] != Flag(0)) << i;
+        }
+        return bits;
+    }
+};
+
+// Nonzero = visible.
+template <class Flag>
+SMX_HD flag_tensor<Flag, nonzero::visible> mask_tensor(Flag const* data, strides step) {
+    return {data, step};
+}
+
+// Nonzero = hidden.
+template <class Flag>
+SMX_HD flag_tensor<Flag, nonzero::hidden> hidden_where(Flag const* data, strides step) {
+    return {data, step};
+}
+
+SMX_END

@@ -1,0 +1,41 @@
+// Verb 5: turn scores into probabilities.
+#pragma once
+#include "reduce.hpp"
+
+SMX_BEGIN
+
+// What an empty row (nothing visible, or nothing above -inf) is written as.
+enum class empty_row {
+    zeros,
+    uniform,  // 1 / cols in every column
+    nan,
+};
+
+// The value of every column of an empty row; 0 for any other row.
+template <class Compute>
+SMX_HD Compute empty_value(statistics<Compute> stats, empty_row when_empty, int cols) {
+    if (!stats.empty() || when_empty == empty_row::zeros) return Compute(0);
+    return when_empty == empty_row::nan ? quiet_nan<Compute>() : Compute(1) / static_cast<Compute>(cols);
+}
+
+// Each score becomes exp(score - max) / sum; hidden scores become 0.
+// Callers   any lane, on its own, with the statistics of the whole row
+// Cost      one reciprocal a row, no division an element
+template <class Tile>
+SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_row when_empty, int cols) {
+    using compute = typename Tile::compute;
+    compute const anchored = anchor(stats.max);
+    compute const factor = reciprocal(stats);
+    compute const filling = empty_value(stats, when_empty, cols);  // an empty row's weights are all exp(-inf) = 0
+    int const packs = t.packs_to_visit();
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p) {
+        SMX_UNROLL
+        for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = weight(t.middle[p][i], anchored) * factor + filling;
+    }
+    int const edges = t.edges_to_visit();
+    SMX_UNROLL
+    for (int i = 0; i < edges; ++i) t.edge[i] = weight(t.edge[i], anchored) * factor + filling;
+}
+
+SMX_END

@@ -1,0 +1,103 @@
+// Verb 4: the maximum and the sum of exponentials of a row, and the one numeric rule that every body and every merge uses.
+#pragma once
+#include "math.hpp"
+#include "tile.hpp"
+
+SMX_BEGIN
+
+// What softmax must know of a set of scores: their maximum, and the sum of exp(score - anchor(max)).
+// A monoid under merge, with the empty set as its neutral element: any split of a row gives the same statistics up to rounding.
+// Source    M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018.
+template <class Compute>
+struct statistics {
+    Compute max = neg_inf<Compute>();
+    Compute sum = Compute(0);
+
+    // No visible score above -inf: not a NaN row, whose sum is NaN.
+    SMX_HD bool empty() const { return sum == Compute(0); }
+};
+
+// What is subtracted from a score before the exponential. Nothing visible: 0, since -inf - -inf would be NaN.
+template <class Compute>
+SMX_HD Compute anchor(Compute max) {
+    return max == neg_inf<Compute>() ? Compute(0) : max;
+}
+
+// exp(score - max), unnormalised.
+template <class Compute>
+SMX_HD Compute weight(Compute score, Compute anchored) {
+    return exponential(score - anchored);
+}
+
+template <class Compute>
+SMX_HD statistics<Compute> merge(statistics<Compute> a, statistics<Compute> b) {
+    Compute const max = maximum()(a.max, b.max);
+    Compute const anchored = anchor(max);
+    return {max, a.sum * weight(a.max, anchored) + b.sum * weight(b.max, anchored)};
+}
+
+// 1 / sum; 0 for an empty row. Not "sum > 0": that is false for NaN and would turn a NaN row into zeros.
+template <class Compute>
+SMX_HD Compute reciprocal(statistics<Compute> stats) {
+    return stats.empty() ? Compute(0) : Compute(1) / stats.sum;
+}
+
+// ln(sum over visible of exp(score)); -inf for an empty row, NaN for a NaN row.
+template <class Compute>
+SMX_HD Compute log_sum_exp_of(statistics<Compute> stats) {
+    return stats.max + natural_log(stats.sum);
+}
+
+// The scores that one lane holds.
+template <class Tile>
+SMX_HD statistics<typename Tile::compute> lane_statistics(Tile const& t) {
+    using compute = typename Tile::compute;
+    int const packs = t.packs_to_visit();
+    int const edges = t.edges_to_visit();
+
+    // One running value for each place in a pack: independent, and what a compiler can vectorise.
+    pack<compute, Tile::vec> tops = filled_pack<Tile::vec>(neg_inf<compute>());
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p) {
+        SMX_UNROLL
+        for (int i = 0; i < Tile::vec; ++i) tops[i] = maximum()(tops[i], t.middle[p][i]);
+    }
+    compute max = tops[0];
+    SMX_UNROLL
+    for (int i = 1; i < Tile::vec; ++i) max = maximum()(max, tops[i]);
+    SMX_UNROLL
+    for (int i = 0; i < edges; ++i) max = maximum()(max, t.edge[i]);
+
+    compute const anchored = anchor(max);
+    pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p) {
+        SMX_UNROLL
+        for (int i = 0; i < Tile::vec; ++i) sums[i] += weight(t.middle[p][i], anchored);
+    }
+    compute sum = sums[0];
+    SMX_UNROLL
+    for (int i = 1; i < Tile::vec; ++i) sum += sums[i];
+    SMX_UNROLL
+    for (int i = 0; i < edges; ++i) sum += weight(t.edge[i], anchored);
+    return {max, sum};
+}
+
+// The statistics of all lanes together, in every lane.
+// Callers   all lanes of g, convergent
+template <class Group, class Compute>
+SMX_HD statistics<Compute> all_reduce(Group& g, statistics<Compute> lane) {
+    Compute const max = g.all_reduce(lane.max, maximum());
+    Compute const sum = g.all_reduce(lane.sum * weight(lane.max, anchor(max)), plus());
+    return {max, sum};
+}
+
+// The statistics of the row, in every lane; the tile still holds its scores.
+// Callers   all lanes of g, convergent
+// Cost      two reductions
+template <class Group, class Tile>
+SMX_HD statistics<typename Tile::compute> reduce(Group& g, Tile const& t) {
+    return smx::all_reduce(g, lane_statistics(t));
+}
+
+SMX_END

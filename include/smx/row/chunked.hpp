@@ -1,0 +1,154 @@
+// Body: the row passes through the tile a chunk at a time, twice; between the passes a keeper holds the scores.
+#pragma once
+#include "resident.hpp"
+
+SMX_BEGIN
+
+// A keeper is any value with
+//   template <class Tile> void put(int chunk, Tile const&);               after the first pass over a chunk
+//   template <class Tile, class Make> void get(int chunk, Tile&, Make);   before the second; make() computes the scores again
+
+// Scores wait in memory: shared memory on a GPU, the stack on the CPU. Every lane reads back what it wrote itself, so no barrier is needed.
+// Requires  memory for staged<Compute>::bytes<Tile>(cols), aligned to 16 bytes
+template <class Compute>
+class staged {
+public:
+    SMX_HD explicit staged(void* memory) : memory_(static_cast<Compute*>(memory)) {}
+
+    template <class Tile>
+    static SMX_HD constexpr int64 bytes(int64 cols) {
+        return (cols + Tile::capacity - 1) / Tile::capacity * slots<Tile>() * Tile::lanes * int64{sizeof(Compute)};
+    }
+
+    template <class Tile>
+    SMX_HD void put(int chunk, Tile const& t) const {
+        Compute* const mine = chunk_memory<Tile>(chunk);
+        int const packs = t.packs_to_visit();
+        SMX_UNROLL
+        for (int p = 0; p < packs; ++p) {
+            SMX_UNROLL
+            for (int w = 0; w < words<Tile>; ++w) {
+                word<Tile> one;
+                SMX_UNROLL
+                for (int i = 0; i < unit<Tile>; ++i) one.data[i] = t.middle[p][w * unit<Tile> + i];
+                word_at<Tile>(mine, p * words<Tile> + w, t.map.rank) = one;
+            }
+        }
+        int const edges = t.edges_to_visit();
+        SMX_UNROLL
+        for (int i = 0; i < edges; ++i) edge_at<Tile>(mine, i, t.map.rank) = t.edge[i];
+    }
+
+    template <class Tile, class Make>
+    SMX_HD void get(int chunk, Tile& t, Make) const {
+        Compute* const mine = chunk_memory<Tile>(chunk);
+        int const packs = t.packs_to_visit();
+        SMX_UNROLL
+        for (int p = 0; p < packs; ++p) {
+            SMX_UNROLL
+            for (int w = 0; w < words<Tile>; ++w) {
+                word<Tile> const one = word_at<Tile>(mine, p * words<Tile> + w, t.map.rank);
+                SMX_UNROLL
+                for (int i = 0; i < unit<Tile>; ++i) t.middle[p][w * unit<Tile> + i] = one.data[i];
+            }
+        }
+        int const edges = t.edges_to_visit();
+        SMX_UNROLL
+        for (int i = 0; i < edges; ++i) t.edge[i] = edge_at<Tile>(mine, i, t.map.rank);
+    }
+
+private:
+    // Moved 16 bytes at a time where a pack is that long, and laid out so that neighbouring lanes use neighbouring words: no bank conflicts.
+    template <class Tile>
+    static constexpr int unit = Tile::vec < 16 / int{sizeof(Compute)} ? Tile::vec : 16 / int{sizeof(Compute)};
+    template <class Tile>
+    static constexpr int words = Tile::vec / unit<Tile>;
+    template <class Tile>
+    struct alignas(sizeof(Compute) * unit<Tile>) word {
+        Compute data[unit<Tile>];
+    };
+
+    template <class Tile>
+    static SMX_HD constexpr int slots() {
+        return (Tile::packs * Tile::vec + Tile::edges + unit<Tile> - 1) / unit<Tile> * unit<Tile>;
+    }
+    template <class Tile>
+    SMX_HD Compute* chunk_memory(int chunk) const {
+        return memory_ + static_cast<int64>(chunk) * slots<Tile>() * Tile::lanes;
+    }
+    template <class Tile>
+    static SMX_HD word<Tile>& word_at(Compute* chunk, int index, int rank) {
+        return reinterpret_cast<word<Tile>*>(chunk)[index * Tile::lanes + rank];
+    }
+    template <class Tile>
+    static SMX_HD Compute& edge_at(Compute* chunk, int index, int rank) {
+        return chunk[(Tile::packs * Tile::vec + index) * Tile::lanes + rank];
+    }
+
+    Compute* memory_;
+};
+
+// Nothing waits: the second pass reads the row again. Any length.
+class online {
+public:
+    template <class Tile>
+    SMX_HD void put(int, Tile const&) const {}
+    template <class Tile, class Make>
+    SMX_HD void get(int, Tile&, Make make) const {
+        make();
+    }
+};
+
+// Softmax of one row of any length.
+// Requires  keeper has room for the row
+// Callers   all lanes of g, convergent; lanes of one group pass the same row
+// Gives     every lane stores its own packs; every lane gets the statistics of the row
+// Cost      one read of what can be visible (two when `online`), one write, two reductions
+template <class Tile, class Group, class Keeper, class Input, class Mask, class Output>
+SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, Input const& input, typename Tile::compute factor,
+                                                      Mask const& masks, Output const& output, row_id row, extents shape,
+                                                      empty_row when_empty = empty_row::zeros) {
+    auto const seen = masks.bind(row, shape);
+    interval const visible = seen.span();
+    // The first chunk takes the columns before the first pack as well; every other starts where a pack may.
+    int const head = head_of<Tile::vec>(input, row);
+    auto const part_of = [&](int chunk) {
+        int64 const begin = chunk == 0 ? 0 : head + static_cast<int64>(chunk) * Tile::capacity;
+        int64 const end = head + (static_cast<int64>(chunk) + 1) * Tile::capacity;
+        return interval{static_cast<int>(begin), static_cast<int>(end < row.cols ? end : row.cols)};
+    };
+    auto const is_visible = [&](interval part) { return part.begin < visible.end && part.end > visible.begin; };
+    int const chunks = head >= row.cols ? 1 : static_cast<int>((static_cast<int64>(row.cols) - head + Tile::capacity - 1) / Tile::capacity);
+
+    Tile t;
+    auto const make_scores = [&](interval part) {
+        smx::load(g, t, input, row, visible, part);
+        smx::scale(t, factor);
+        smx::mask(t, seen);
+    };
+
+    statistics<typename Tile::compute> stats;
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+        interval const part = part_of(chunk);
+        if (!is_visible(part)) continue;
+        make_scores(part);
+        keeper.put(chunk, t);
+        stats = smx::merge(stats, lane_statistics(t));
+    }
+    stats = smx::all_reduce(g, stats);
+
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+        interval const part = part_of(chunk);
+        t.cover(g.rank(), part.begin, part.end, chunk == 0 ? head : 0);
+        if (is_visible(part)) {
+            keeper.get(chunk, t, [&] { make_scores(part); });
+        } else {
+            hide_all(t);
+        }
+        smx::normalize(t, stats, when_empty, row.cols);
+        smx::store(g, t, output, row, visible, stats);
+    }
+    return stats;
+}
+
+SMX_END

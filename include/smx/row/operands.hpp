@@ -1,0 +1,41 @@
+// Everything the rows of a call need, by value: what a kernel is given.
+#pragma once
+#include "chunked.hpp"
+
+SMX_BEGIN
+
+template <class Input, class Factor, class Mask, class Output, class RowOutput>
+struct operands {
+    using input_type = Input;
+    using output_type = Output;
+    using compute = typename Input::compute;
+
+    Input input;
+    Factor factor;
+    Mask masks;
+    Output output;
+    RowOutput row_output;
+    extents shape;
+    row_range rows;
+    empty_row when_empty;
+};
+
+// One row in the resident body.
+template <class Tile, class Group, class Operands>
+SMX_HD void run_resident(Group& g, Operands const& o, int64 index) {
+    row_id const row = o.rows[index];
+    auto const stats = softmax_row<Tile>(g, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape,
+                                         o.when_empty);
+    if (g.rank() == 0) o.row_output.store(row, stats);
+}
+
+// One row in the chunked body.
+template <class Tile, class Group, class Keeper, class Operands>
+SMX_HD void run_chunked(Group& g, Keeper keeper, Operands const& o, int64 index) {
+    row_id const row = o.rows[index];
+    auto const stats = chunked_row<Tile>(g, keeper, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row,
+                                         o.shape, o.when_empty);
+    if (g.rank() == 0) o.row_output.store(row, stats);
+}
+
+SMX_END

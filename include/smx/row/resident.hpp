@@ -1,0 +1,33 @@
+// Body: the whole row waits in registers.
+#pragma once
+#include "../group.hpp"
+#include "../load.hpp"
+#include "../mask.hpp"
+#include "../normalize.hpp"
+#include "../scale.hpp"
+#include "../store.hpp"
+
+SMX_BEGIN
+
+// Softmax of one row: the algorithm.
+// Requires  row.cols <= Tile::capacity
+// Callers   all lanes of g, convergent; lanes of one group pass the same row
+// Gives     every lane stores its own packs; every lane gets the statistics of the row
+// Storage   g's, reusable without a barrier
+// Cost      one read of what can be visible, one write, two reductions
+template <class Tile, class Group, class Input, class Mask, class Output>
+SMX_HD statistics<typename Tile::compute> softmax_row(Group& g, Input const& input, typename Tile::compute factor, Mask const& masks,
+                                                      Output const& output, row_id row, extents shape,
+                                                      empty_row when_empty = empty_row::zeros) {
+    auto const seen = masks.bind(row, shape);
+    Tile t;
+    smx::load(g, t, input, row, seen.span());
+    smx::scale(t, factor);
+    smx::mask(t, seen);
+    auto const stats = smx::reduce(g, t);
+    smx::normalize(t, stats, when_empty, row.cols);
+    smx::store(g, t, output, row, seen.span(), stats);
+    return stats;
+}
+
+SMX_END

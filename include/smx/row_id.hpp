@@ -1,0 +1,131 @@
+// Which row this is: the extents of a call, the place of a row in them, and division by an extent without a division.
+#pragma once
+#include "config.hpp"
+
+SMX_BEGIN
+
+// The most columns a row may have: column arithmetic in int cannot wrap below it.
+inline constexpr int64 most_columns = 0x7fff0000;  // 2^31 - 2^16
+inline constexpr int64 most_rows = 1ll << 62;
+
+// Shape of the scores: softmax runs over the keys. {rows, cols} is the same call with one batch, one head and `rows` queries.
+struct extents {
+    int64 batch = 0, heads = 0, queries = 0, keys = 0;
+
+    extents() = default;
+    SMX_HD constexpr extents(int64 rows, int64 cols) : batch(1), heads(1), queries(rows), keys(cols) {}
+    SMX_HD constexpr extents(int64 batches, int64 head_count, int64 query_count, int64 key_count)
+        : batch(batches), heads(head_count), queries(query_count), keys(key_count) {}
+};
+
+// Distances between neighbours along each axis, in elements. Zero repeats (broadcasts) an input.
+struct strides {
+    int64 batch = 0, head = 0, query = 0, key = 0;
+};
+
+// Stands for "packed in the order batch, head, query, key" where strides are optional.
+inline constexpr strides contiguous{0, 0, 0, 0};
+
+SMX_HD constexpr strides packed_strides(extents shape) {
+    return {shape.heads * shape.queries * shape.keys, shape.queries * shape.keys, shape.keys, 1};
+}
+
+// Strides of a packed tensor of this shape that repeats along its axes of length 1: {B, 1, Sq, Sk} serves every head.
+SMX_HD constexpr strides broadcast(extents shape) {
+    strides const packed = packed_strides(shape);
+    return {shape.batch == 1 ? 0 : packed.batch, shape.heads == 1 ? 0 : packed.head, shape.queries == 1 ? 0 : packed.query,
+            shape.keys == 1 ? 0 : 1};
+}
+
+// Columns [begin, end); empty when end <= begin.
+struct interval {
+    int begin, end;
+};
+
+SMX_HD constexpr interval intersection(interval a, interval b) {
+    return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+}
+
+SMX_HD constexpr interval hull(interval a, interval b) {
+    if (a.end <= a.begin) return b;
+    if (b.end <= b.begin) return a;
+    return {a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
+}
+
+// One row of a call.
+struct row_id {
+    int64 batch, head, query;
+    int64 index;  // (batch * heads + head) * queries + query
+    int cols;
+};
+
+// Quotients by a number fixed on the host: a product and a shift.
+// Requires  1 <= divisor < 2^62, dividends in [0, 2^62)
+// Source    T. Granlund, P. L. Montgomery, "Division by invariant integers using multiplication", 1994.
+class divider {
+public:
+    divider() = default;
+
+    explicit divider(int64 divisor) : divisor_(divisor) {
+        while (shift_ < 62 && (1ll << shift_) < divisor) ++shift_;
+        // The smallest multiplier with multiplier * divisor >= 2^(bits + shift): its error stays under one part in 2^bits.
+        multiplier_ = rounded_up_quotient(62 + shift_, divisor);
+        if (divisor <= 0x7fffffff) short_multiplier_ = static_cast<unsigned>(rounded_up_quotient(31 + shift_, divisor));
+    }
+
+    SMX_HD int64 divide(int64 dividend) const {
+        if (divisor_ == 1) return dividend;
+        // 32-bit products where both numbers allow: the 64-bit one is four of them.
+        if (short_multiplier_ != 0 && dividend <= 0x7fffffff)
+            return static_cast<int64>(high_product(static_cast<unsigned>(dividend), short_multiplier_) >> (shift_ - 1));
+        uint64 const n = static_cast<uint64>(dividend);
+        return static_cast<int64>(shift_ < 2 ? high_product(n, multiplier_ << 1) : high_product(n, multiplier_) >> (shift_ - 2));
+    }
+
+    SMX_HD int64 divisor() const { return divisor_; }
+
+private:
+    static uint64 rounded_up_quotient(int power, int64 divisor) {
+        __extension__ using wide = unsigned __int128;
+        wide const d = static_cast<wide>(divisor);
+        return static_cast<uint64>(((static_cast<wide>(1) << power) + d - 1) / d);
+    }
+
+    static SMX_HD unsigned high_product(unsigned a, unsigned b) { return static_cast<unsigned>((static_cast<uint64>(a) * b) >> 32); }
+
+    static SMX_HD uint64 high_product(uint64 a, uint64 b) {
+#if SMX_DEVICE_CODE
+        return __umul64hi(a, b);
+#else
+        __extension__ using wide = unsigned __int128;
+        return static_cast<uint64>((static_cast<wide>(a) * b) >> 64);
+#endif
+    }
+
+    int64 divisor_ = 1;
+    uint64 multiplier_ = 0;
+    unsigned short_multiplier_ = 0;
+    int shift_ = 0;
+};
+
+// All rows of a call, in the order of their index: query fastest.
+struct row_range {
+    int64 count = 0;
+    divider queries, heads;
+    int cols = 0;
+
+    row_range() = default;
+    explicit row_range(extents shape)
+        : count(shape.batch * shape.heads * shape.queries),
+          queries(shape.queries > 0 ? shape.queries : 1),
+          heads(shape.heads > 0 ? shape.heads : 1),
+          cols(static_cast<int>(shape.keys)) {}
+
+    SMX_HD row_id operator[](int64 index) const {
+        int64 const panel = queries.divide(index);  // (batch, head)
+        int64 const batch = heads.divide(panel);
+        return {batch, panel - batch * heads.divisor(), index - panel * queries.divisor(), index, cols};
+    }
+};
+
+SMX_END

@@ -1,0 +1,74 @@
+// Verb 2: multiply the scores by a factor; and where that factor comes from.
+#pragma once
+#include "tile.hpp"
+
+SMX_BEGIN
+
+// Each score becomes score * factor, rounded once.
+template <class Tile>
+SMX_HD void scale(Tile& t, typename Tile::compute factor) {
+    int const packs = t.packs_to_visit();
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p) {
+        SMX_UNROLL
+        for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = rounded_product(t.middle[p][i], factor);
+    }
+    settle_products(t.middle);
+    if constexpr (Tile::edges > 0) {
+        int const edges = t.edges_to_visit();
+        SMX_UNROLL
+        for (int i = 0; i < edges; ++i) t.edge[i] = rounded_product(t.edge[i], factor);
+        settle_products(t.edge);
+    }
+}
+
+// A factor is any value with  template <class Compute> Compute value(row_id) const.
+
+// The same number for every row, known on the host.
+struct fixed_scale {
+    double exact;
+    float single;
+
+    SMX_HD explicit constexpr fixed_scale(double number) : exact(number), single(static_cast<float>(number)) {}
+
+    template <class Compute>
+    SMX_HD Compute value(row_id) const {
+        if constexpr (sizeof(Compute) == 8) {
+            return exact;
+        } else {
+            return single;
+        }
+    }
+};
+
+// 1 / sqrt(head_dim), the usual scale of attention.
+// Source    A. Vaswani et al., "Attention is all you need", 2017, equation 1.
+inline fixed_scale inv_sqrt(double head_dim) { return fixed_scale(1.0 / __builtin_sqrt(head_dim)); }
+
+// One number read where the rows run (device memory for a kernel), when they run.
+template <class T>
+struct device_scale {
+    T const* data;
+
+    explicit device_scale(T const* pointer) : data(pointer) {}
+
+    template <class Compute>
+    SMX_HD Compute value(row_id) const {
+        return static_cast<Compute>(dtype<T>::widen(*data));
+    }
+};
+
+// One number a head, read where the rows run.
+template <class T>
+struct head_scale {
+    T const* data;
+
+    explicit head_scale(T const* pointer) : data(pointer) {}
+
+    template <class Compute>
+    SMX_HD Compute value(row_id row) const {
+        return static_cast<Compute>(dtype<T>::widen(data[row.head]));
+    }
+};
+
+SMX_END

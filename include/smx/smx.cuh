@@ -1,0 +1,4 @@
+// Everything.
+#pragma once
+#include "launch.cuh"
+#include "smx.hpp"

@@ -1,0 +1,63 @@
+// Verb 6: write what one lane holds of a row; and what else a row can write.
+#pragma once
+#include "reduce.hpp"
+#include "tensor.hpp"
+#include "tile.hpp"
+
+SMX_BEGIN
+
+// Writes every column the tile covers, hidden ones too. With an output that says hidden::keep, the columns outside `visible` are left as they
+// are, and so is an empty row.
+// Callers   any lane, on its own
+template <class Group, class Tile, class Output>
+SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, interval visible,
+                  statistics<typename Tile::compute> stats) {
+    using compute = typename Tile::compute;
+    constexpr bool keeps = hidden_policy<Output> == hidden::keep;
+    if (keeps && stats.empty()) return;
+    int const packs = t.packs_to_visit();
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p) {
+        int const col = t.pack_column(p);
+        if (col >= t.map.last) continue;
+        if constexpr (keeps) {
+            if (col < visible.begin || col + Tile::vec > visible.end) {
+                SMX_UNROLL
+                for (int i = 0; i < Tile::vec; ++i) {
+                    pack<compute, 1> const one{{t.middle[p][i]}};
+                    if (col + i >= visible.begin && col + i < visible.end) output.template store<1>(row, col + i, one);
+                }
+                continue;
+            }
+        }
+        output.template store<Tile::vec>(row, col, t.middle[p]);
+    }
+    int const edges = t.edges_to_visit();
+    SMX_UNROLL
+    for (int i = 0; i < edges; ++i) {
+        int const col = t.edge_column(i);
+        pack<compute, 1> const one{{t.edge[i]}};
+        if (col < t.map.end && (!keeps || (col >= visible.begin && col < visible.end))) output.template store<1>(row, col, one);
+    }
+}
+
+// Row outputs: any value with  template <class Compute> void store(row_id, statistics<Compute>) const, called by one lane a row.
+struct no_row_output {
+    template <class Compute>
+    SMX_HD void store(row_id, statistics<Compute>) const {}
+};
+
+// Shape     data: batch x heads x queries, packed; natural logarithm; -inf for an empty row
+template <class T>
+struct log_sum_exp {
+    T* data;
+
+    SMX_HD explicit constexpr log_sum_exp(T* per_row) : data(per_row) {}
+
+    template <class Compute>
+    SMX_HD void store(row_id row, statistics<Compute> stats) const {
+        data[row.index] = dtype<T>::narrow(log_sum_exp_of(stats));
+    }
+};
+
+SMX_END

@@ -1,0 +1,69 @@
+// A tile: what one lane holds of a row, and which column each of its slots is.
+#pragma once
+#include "pack.hpp"
+#include "row_id.hpp"
+
+SMX_BEGIN
+
+// Columns [begin, end) of a row, split where x's address allows: single elements up to `first`, packs up to `last`, single elements to the
+// end. Pack p of lane r starts at first + (p * lanes + r) * vec.
+struct column_map {
+    int begin = 0, first = 0, last = 0, end = 0;
+    int rank = 0;
+};
+
+// Shape     Packs packs of Vec columns a lane, and the elements before the first and after the last pack of the row, dealt out to the lanes
+// Requires  columns covered <= capacity
+template <int Lanes, int Vec, int Packs, class Compute = float>
+struct tile {
+    static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");
+    static_assert(Lanes >= 1 && Packs >= 1, "a tile has at least one lane and one pack a lane");
+    using compute = Compute;
+    static constexpr int lanes = Lanes;
+    static constexpr int vec = Vec;
+    static constexpr int packs = Packs;
+    static constexpr int edges = (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
+    static constexpr int capacity = Lanes * Vec * Packs;
+
+    pack<Compute, Vec> middle[Packs];
+    pack<Compute, (edges > 0 ? edges : 1)> edge;
+    column_map map;
+
+    // Takes columns [begin, end), the first `head` of which come before the first pack.
+    SMX_HD void cover(int rank, int begin, int end, int head) {
+        int const first = begin + (head < end - begin ? head : end - begin);
+        map = {begin, first, first + (end - first) / Vec * Vec, end, rank};
+    }
+
+    // First column of pack p; the pack exists if that is below map.last.
+    SMX_HD int pack_column(int p) const { return map.first + (p * Lanes + map.rank) * Vec; }
+    SMX_HD bool has_pack(int p) const { return pack_column(p) < map.last; }
+
+    // Column of edge slot i; the slot is used if that is below map.end.
+    SMX_HD int edge_column(int i) const {
+        int const slot = i * Lanes + map.rank;
+        int const before = map.first - map.begin;
+        return slot < before ? map.begin + slot : map.last + slot - before;
+    }
+    SMX_HD bool has_edge(int i) const { return edge_column(i) < map.end; }
+
+    // Slots to walk through: all of them on a GPU, where loops are unrolled and unused slots hold -inf; those in use on the CPU.
+    SMX_HD int packs_to_visit() const {
+#if SMX_DEVICE_CODE
+        return Packs;
+#else
+        int const in_row = (map.last - map.first) / Vec - map.rank;
+        return in_row <= 0 ? 0 : (in_row + Lanes - 1) / Lanes;
+#endif
+    }
+    SMX_HD int edges_to_visit() const {
+#if SMX_DEVICE_CODE
+        return edges;
+#else
+        int const in_row = (map.first - map.begin) + (map.end - map.last) - map.rank;
+        return in_row <= 0 ? 0 : (in_row + Lanes - 1) / Lanes;
+#endif
+    }
+};
+
+SMX_END

@@ -1,0 +1,39 @@
+// The few type questions smx asks, written out because <type_traits> does not exist under NVRTC and costs it half a second.
+#pragma once
+#include "config.hpp"
+
+SMX_BEGIN
+
+template <class A, class B>
+inline constexpr bool same_type = false;
+template <class A>
+inline constexpr bool same_type<A, A> = true;
+
+template <bool Condition, class Then, class Else>
+struct select_type {
+    using type = Then;
+};
+template <class Then, class Else>
+struct select_type<false, Then, Else> {
+    using type = Else;
+};
+
+template <class...>
+using always_void = void;
+
+template <class...>
+inline constexpr bool always_false = false;
+
+// A row mask has packs to be asked about: `static constexpr bool tests = true` (absent means false).
+template <class Seen, class = void>
+inline constexpr bool mask_tests = false;
+template <class Seen>
+inline constexpr bool mask_tests<Seen, always_void<decltype(Seen::tests)>> = Seen::tests;
+
+// A row mask adds to visible scores: `static constexpr bool biases = true` (absent means false).
+template <class Seen, class = void>
+inline constexpr bool mask_biases = false;
+template <class Seen>
+inline constexpr bool mask_biases<Seen, always_void<decltype(Seen::biases)>> = Seen::biases;
+
+SMX_END
