@@ -1,12 +1,12 @@
 """Compiles every public header alone, twice included: headers.py g++|clang++|nvcc|nvrtc."""
-import ctypes
 import pathlib
 import shutil
 import sys
 import tempfile
 
+from nvrtc import Nvrtc
 from tools import (CUDA_TYPES, CXX, HOST_ONLY, INCLUDE, NO_HALF, NVCC, NVCC_WARNINGS, WARNINGS, cuda_home, headers,
-                   must, need_nvcc, report, run, skip)
+                   must, need_nvcc, report, run, skip, start_of)
 
 ARCHITECTURES = [75, 80, 86, 89, 90, 100, 120]
 
@@ -49,35 +49,27 @@ def nvcc(scratch):
 
 
 def nvrtc(scratch):
-    """NVRTC: what runs on the device, compiled to PTX from memory as a program of a user would be."""
-    libraries = sorted((cuda_home() / "lib64").glob("libnvrtc.so*"))
-    if not libraries:
-        skip("no libnvrtc in " + str(cuda_home()))
-    library = ctypes.CDLL(str(libraries[0]))
+    """NVRTC: what runs on the device, with and without PyTorch's macros."""
+    compiler = Nvrtc()
     for header in headers():
         if header in HOST_ONLY:
             continue
+        options = ["--std=c++17", "--gpu-architecture=compute_90", "-I%s" % INCLUDE]
+        if header in CUDA_TYPES:
+            options.append("-I%s" % (cuda_home() / "include"))
         for variant in ([], NO_HALF):
-            options = ["--std=c++17", "--gpu-architecture=compute_90", "-I" + str(INCLUDE), *variant]
-            if header in CUDA_TYPES or header.endswith(("cub.cuh", "smx.cuh")):
-                options.append("-I" + str(cuda_home() / "include"))
-            program, size = ctypes.c_void_p(), ctypes.c_size_t()
-            library.nvrtcCreateProgram(ctypes.byref(program), alone(header).encode(), b"alone.cu", 0, None, None)
-            words = (ctypes.c_char_p * len(options))(*[word.encode() for word in options])
-            code = library.nvrtcCompileProgram(program, len(options), words)
-            library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-            log = ctypes.create_string_buffer(size.value)
-            library.nvrtcGetProgramLog(program, log)
-            library.nvrtcDestroyProgram(ctypes.byref(program))
-            yield header, variant, (code, log.value.decode())
+            code, said, _ = compiler.compile(alone(header), options + variant)
+            yield header, variant, (code, said)
 
 
 def main(which):
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
-        if which in ("nvcc", "nvrtc"):
+        if which == "nvrtc":
+            results = nvrtc(scratch)
+        elif which == "nvcc":
             need_nvcc()
-            results = nvcc(scratch) if which == "nvcc" else nvrtc(scratch)
+            results = nvcc(scratch)
         else:
             compiler = CXX if which == "g++" else shutil.which(which)
             if not compiler:
@@ -87,7 +79,7 @@ def main(which):
         for header, variant, (code, said) in results:
             checked += 1
             if code != 0:
-                failures.append("%s %s\n%s" % (header, " ".join(map(str, variant)), said))
+                failures.append("%s %s\n%s" % (header, " ".join(map(str, variant)), start_of(said)))
     report(checked, failures)
 
 

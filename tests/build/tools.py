@@ -41,18 +41,22 @@ def cuda_home():
     return pathlib.Path(NVCC).resolve().parents[1]
 
 
-def run(*command, **options):
+def run(*command):
     """Runs a command and gives its exit code and everything it said."""
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          **options)
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.returncode, done.stdout
 
 
-def must(*command, **options):
+def start_of(said, lines=30):
+    """The first lines of what a compiler said; the rest seldom adds anything."""
+    return "\n".join(said.split("\n")[:lines])
+
+
+def must(*command):
     """Runs a command that has to succeed and gives what it said."""
-    code, said = run(*command, **options)
+    code, said = run(*command)
     if code != 0:
-        sys.exit("failed (%d): %s\n%s" % (code, " ".join(str(word) for word in command), said))
+        sys.exit("failed (%d): %s\n%s" % (code, " ".join(str(word) for word in command), start_of(said)))
     return said
 
 

@@ -1,0 +1,80 @@
+"""What the headers cost: compile time, number and size of kernels, spills. Measured in processor time, for one architecture.
+
+The budgets in seconds are for a machine on which nvcc takes 0.8 s for an empty file; a slower one gets more in proportion.
+"""
+import pathlib
+import re
+import resource
+import tempfile
+
+from nvrtc import Nvrtc
+from tools import INCLUDE, NVCC, must, need_nvcc, report
+
+SOURCES = pathlib.Path(__file__).with_name("budget")
+EMPTY_SECONDS = 0.8
+FLAGS = [NVCC, "-std=c++17", "-arch=sm_90", "-I", INCLUDE]
+
+
+def seconds(*command, tries=3):
+    """The least processor time of a few runs."""
+    def spent():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+    times = []
+    for _ in range(tries):
+        before = spent()
+        must(*command)
+        times.append(spent() - before)
+    return min(times)
+
+
+def kernels_of(source, cubin, *flags):
+    """Name, elements a lane, bytes of machine code and what ptxas said, of every kernel of a source."""
+    said = must(*FLAGS, "-cubin", "-Xptxas", "-v", *flags, "-o", cubin, source)
+    sizes = dict(re.findall(r" \.text\.(\S+)\s+PROGBITS\s+\S+\s+\S+\s+(\S+)", must("readelf", "-SW", cubin)))
+    for mangled, rest in re.findall(r"entry function '(\S+)'.*?\n(.*?Used \d+ registers[^\n]*)", said, re.S):
+        name = must("c++filt", mangled)
+        kernel, vec, packs = re.search(r"(\w+<[^<]*<\d+>, (\d+), (\d+))", name).groups()
+        frame, stores, loads = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", rest).groups()
+        registers = re.search(r"Used (\d+) registers", rest).group(1)
+        yield {"name": kernel + ">", "elements": int(vec) * int(packs), "bytes": int(sizes[mangled], 16), "frame": int(frame),
+               "spills": int(stores) + int(loads), "registers": int(registers)}
+
+
+checked, failures = 0, []
+
+
+def hold(what, actual, budget, unit=""):
+    """Prints one line of the table and remembers what is over its budget."""
+    global checked
+    checked += 1
+    line = "%-64s %8.2f of %6.2f%s" % (what, actual, budget, unit)
+    print(line)
+    if actual > budget:
+        failures.append("over budget: " + line)
+
+
+need_nvcc()
+with tempfile.TemporaryDirectory() as folder:
+    scratch = pathlib.Path(folder)
+    (scratch / "empty.cu").write_text("")
+    (scratch / "headers.cu").write_text("#include <smx/smx.cuh>\n")
+    to_object = [*FLAGS, "-c", "-o", scratch / "object.o"]
+    empty = seconds(*to_object, scratch / "empty.cu")
+    slower = max(1.0, empty / EMPTY_SECONDS)
+    print("an empty file takes %.2f s: budgets in seconds are multiplied by %.2f" % (empty, slower))
+    hold("smx.cuh over an empty file", seconds(*to_object, scratch / "headers.cu") - empty, 0.6 * slower, " s")
+    few = seconds(*to_object, "-DKERNELS=1", SOURCES / "kernels.cu")
+    many = seconds(*to_object, "-DKERNELS=5", SOURCES / "kernels.cu")
+    hold("one more kernel", (many - few) / 4, 0.2 * slower, " s")
+    code, said, spent = Nvrtc().compile((SOURCES / "program.cu").read_text(),
+                                        ["--std=c++17", "--gpu-architecture=sm_90", "-I%s" % INCLUDE])
+    hold("one kernel by NVRTC", spent if code == 0 else float("inf"), 0.3 * slower, " s" + said)
+    for title, flags in (("no mask, half", []), ("all masks, bfloat16", ["-DALL_MASKS"])):
+        kernels = list(kernels_of(SOURCES / "automatic.cu", scratch / "automatic.cubin", *flags))
+        hold("launch_auto, %s: kernels" % title, len(kernels), 32)
+        for kernel in kernels:
+            what = "%s, %d registers" % (kernel["name"], kernel["registers"])
+            hold(what + ": code", kernel["bytes"] / 1024, 16 if kernel["elements"] <= 32 else 32, " KiB")
+            hold(what + ": stack and spills", kernel["frame"] + kernel["spills"], 0, " bytes")
+report(checked, failures)

@@ -1,0 +1,17 @@
+// launch_auto for one dtype and one mask: how many kernels, how large.
+#include <smx/smx.cuh>
+
+#if defined(ALL_MASKS)
+smx::status call(cudaStream_t stream, smx::bfloat16 const* x, smx::bfloat16* y, int const* lengths, bool const* flags,
+                 smx::bfloat16 const* bias, smx::extents shape) {
+    auto const step = smx::broadcast(shape);
+    return smx::launch_auto(stream, smx::scores(x, shape), smx::inv_sqrt(64),
+                            smx::both(smx::causal_mask::bottom_right(), smx::key_lengths(lengths), smx::mask_tensor(flags, step),
+                                      smx::bias_tensor(bias, step)),
+                            smx::probabilities(y));
+}
+#else
+smx::status call(cudaStream_t stream, __half const* x, __half* y, smx::extents shape) {
+    return smx::launch_auto(stream, smx::scores(x, shape), smx::inv_sqrt(64), smx::no_mask{}, smx::probabilities(y));
+}
+#endif
