@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <smx/smx.hpp>
 
@@ -23,6 +24,11 @@ struct memory {
     void const* data = nullptr;
     std::size_t bytes = 0;
 };
+
+template <class Element>
+memory view(std::vector<Element> const& values) {
+    return {values.data(), values.size() * sizeof(Element)};
+}
 
 // What is absent is there as its neutral value, so that one mask type serves every combination of options: a diagonal
 // that hides nothing, lengths that are all `keys`, one flag of 1 and one bias of 0 with strides of zero.
@@ -46,32 +52,38 @@ struct call {
     std::size_t elements() const { return rows() * static_cast<std::size_t>(shape.keys); }
 };
 
-// Writes probabilities in a dtype that is known only at run time: one kernel for all of them. The branch is the same
-// for every lane.
+// Writes packed probabilities in a dtype that is known only at run time: one kernel for all of them. The branch is the
+// same for every lane.
 struct any_output {
     void* data;
     dtype type;
-    smx::strides step;
 
-    template <int V, class Compute>
-    SMX_HD void store(smx::row_id row, int col, smx::pack<Compute, V> const& values) const {
-        switch (type) {
-            case dtype::f16:
-                return store_as<smx::half>(row, col, values);
-            case dtype::bf16:
-                return store_as<smx::bfloat16>(row, col, values);
-            case dtype::f32:
-                return store_as<float>(row, col, values);
-            case dtype::f64:
-                return store_as<double>(row, col, values);
+    struct row {
+        void* data;
+        dtype type;
+        smx::int64 first;  // element
+
+        template <int V, class Compute>
+        SMX_HD void store(int col, smx::pack<Compute, V> const& values) const {
+            switch (type) {
+                case dtype::f16:
+                    return store_as<smx::half>(col, values);
+                case dtype::bf16:
+                    return store_as<smx::bfloat16>(col, values);
+                case dtype::f32:
+                    return store_as<float>(col, values);
+                case dtype::f64:
+                    return store_as<double>(col, values);
+            }
         }
-    }
 
-private:
-    template <class T, int V, class Compute>
-    SMX_HD void store_as(smx::row_id row, int col, smx::pack<Compute, V> const& values) const {
-        smx::dense_output<T>{static_cast<T*>(data), step}.store(row, col, values);
-    }
+        template <class T, int V, class Compute>
+        SMX_HD void store_as(int col, smx::pack<Compute, V> const& values) const {
+            smx::write_pack(static_cast<T*>(data) + first + col, smx::narrow<T>(values));
+        }
+    };
+
+    SMX_HD row bind(smx::row_id id) const { return {data, type, id.index * id.cols}; }
 };
 
 // run(scores, factor, mask, probabilities, extras...) with every part in its type.
@@ -82,8 +94,8 @@ smx::status with_input(call const& c, Run run) {
                                 smx::mask_tensor(static_cast<unsigned char const*>(c.flags.data), c.flag_step),
                                 smx::bias_tensor(static_cast<compute const*>(c.bias.data), c.bias_step));
     return run(smx::scores(static_cast<In const*>(c.scores.data), c.shape), smx::fixed_scale(c.scale), mask,
-               any_output{c.probabilities, c.out, smx::packed_strides(c.shape)},
-               smx::log_sum_exp(static_cast<compute*>(c.log_sum_exp)), c.when_empty);
+               any_output{c.probabilities, c.out}, smx::log_sum_exp(static_cast<compute*>(c.log_sum_exp)),
+               c.when_empty);
 }
 
 template <class Run>

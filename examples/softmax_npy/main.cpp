@@ -36,11 +36,6 @@ smx::causal_mask causal_of(options const& given) {
     return smx::causal_mask::diagonal(given.integer("--causal", "top-left, bottom-right or an integer"));
 }
 
-template <class Element>
-memory view(std::vector<Element> const& values) {
-    return {values.data(), values.size() * sizeof(Element)};
-}
-
 bool same_file(std::string const& a, std::string const& b) {
     std::error_code ignored;
     return std::filesystem::weakly_canonical(a, ignored) == std::filesystem::weakly_canonical(b, ignored);
