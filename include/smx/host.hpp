@@ -15,20 +15,21 @@ struct rows {
 namespace detail {
 
 // 256 columns of float at a time, in packs of 16: one AVX-512 register, two AVX2, four SSE or NEON.
-template <class Compute>
-using host_tile = tile<1, 64 / int{sizeof(Compute)}, 16, Compute>;
+template <class Keeper, class Compute>
+using host_tile = tile<1, 64 / int{sizeof(Compute)}, 16, Compute, Keeper::keeps>;
 inline constexpr int host_stack_bytes = 32 * 1024;  // most first-level caches hold it
 
 template <class Operands>
 void run_rows(Operands const& o, rows range) {
     using compute = typename Operands::compute;
-    using tile_type = host_tile<compute>;
+    using staged_tile = host_tile<staged<compute>, compute>;
+    using online_tile = host_tile<online, compute>;
     thread_group g;
-    if (staged<compute>::template bytes<tile_type>(o.shape.keys) <= host_stack_bytes) {
+    if (staged<compute>::template bytes<staged_tile>(o.shape.keys) <= host_stack_bytes) {
         alignas(64) unsigned char memory[host_stack_bytes];
-        for (int64 index = range.first; index < range.last; ++index) run_chunked<tile_type>(g, staged<compute>(memory), o, index);
+        for (int64 index = range.first; index < range.last; ++index) run_chunked<staged_tile>(g, staged<compute>(memory), o, index);
     } else {
-        for (int64 index = range.first; index < range.last; ++index) run_chunked<tile_type>(g, online(), o, index);
+        for (int64 index = range.first; index < range.last; ++index) run_chunked<online_tile>(g, online(), o, index);
     }
 }
 
@@ -85,7 +86,7 @@ status softmax_on_host(rows range, shaped_input<Input> const& x, Factor const& f
     auto const o = make_operands(x, factor, masks, output, extras...);
     if (status const s = smx::check(o); !s) return s;
     if (range.first < 0 || range.first > range.last) return detail::wrong(errc::bad_value, "rows.first", "0 to rows.last", range.first);
-    if (range.last > o.rows.count) return detail::wrong(errc::bad_value, "rows.last", "at most the number of rows", range.last);
+    if (range.last > o.rows.count()) return detail::wrong(errc::bad_value, "rows.last", "at most the number of rows", range.last);
     if (!detail::is_done(o)) detail::run_rows(o, range);
     return {};
 }
@@ -98,9 +99,9 @@ status softmax_on_host(shaped_input<Input> const& x, Factor const& factor, Mask 
     if (status const s = smx::check(o); !s) return s;
     if (detail::is_done(o)) return {};
     constexpr int64 elements_worth_a_thread = 64 * 1024;  // some 20 microseconds of work, twice what a thread costs to start
-    int64 const wanted = o.shape.keys > 0 ? 1 + (o.rows.count * o.shape.keys) / elements_worth_a_thread : 1;
+    int64 const wanted = o.shape.keys > 0 ? 1 + (o.rows.count() * o.shape.keys) / elements_worth_a_thread : 1;
     int64 const cores = sysconf(_SC_NPROCESSORS_ONLN);
-    parallel_for(o.rows.count, static_cast<int>(wanted < cores ? wanted : cores), [&](int64 first, int64 last) {
+    parallel_for(o.rows.count(), static_cast<int>(wanted < cores ? wanted : cores), [&](int64 first, int64 last) {
         detail::run_rows(o, {first, last});
     });
     return {};

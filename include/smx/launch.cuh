@@ -76,9 +76,9 @@ SMX_HIDDEN status launch_checked(cudaStream_t stream, Operands const& o, int dev
         if (status const s = allow_shared_memory<Kernel, Operands>(device, shared); !s) return s;
     }
     constexpr int64 most_x = 0x7fffffff, most_y = 65535;
-    int64 const blocks = (o.rows.count - 1) / Kernel::rows_per_block + 1;
+    int64 const blocks = (o.rows.count() - 1) / Kernel::rows_per_block + 1;
     int64 const y = (blocks - 1) / most_x + 1;
-    if (y > most_y) return detail::wrong(errc::too_large, "batch * heads * queries", "few enough rows for one grid of this kernel", o.rows.count);
+    if (y > most_y) return detail::wrong(errc::too_large, "batch * heads * queries", "few enough rows for one grid of this kernel", o.rows.count());
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(y == 1 ? blocks : (blocks - 1) / y + 1), static_cast<unsigned>(y));
     config.blockDim = dim3(Kernel::threads);

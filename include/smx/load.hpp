@@ -14,22 +14,29 @@ template <class Group, class Tile, class Input>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval visible, interval part) {
     using compute = typename Tile::compute;
     static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
-    t.cover(g.rank(), part.begin, part.end, part.begin == 0 ? head_of<Tile::vec>(input, row) : 0);
+    constexpr int vec = Tile::vec;
+    auto const source = detail::input_row(input, row);
+    t.cover(g.rank(), part.begin, part.end, part.begin == 0 ? source.template head<vec>() : 0);
 
+    decltype(source.template fetch<vec>(0)) fetched[Tile::packs];
+    bool wanted[Tile::packs];
     int const packs = t.packs_to_visit();
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) {
         int const col = t.pack_column(p);
-        bool const wanted = col < t.map.last && col < visible.end && col + Tile::vec > visible.begin;
-        t.middle[p] = wanted ? input.template load<Tile::vec>(row, col) : filled_pack<Tile::vec>(compute(0));
+        wanted[p] = col < t.map.last && col < visible.end && col + vec > visible.begin;
+        if (wanted[p]) fetched[p] = source.template fetch<vec>(col);
     }
     int const edges = t.edges_to_visit();
     SMX_UNROLL
     for (int i = 0; i < edges; ++i) {
         int const col = t.edge_column(i);
-        bool const wanted = col < t.map.end && col >= visible.begin && col < visible.end;
-        t.edge[i] = wanted ? input.template load<1>(row, col)[0] : compute(0);
+        bool const inside = col < t.map.end && col >= visible.begin && col < visible.end;
+        t.edge[i] = inside ? source.template widen<1>(source.template fetch<1>(col))[0] : compute(0);
     }
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p)
+        t.middle[p] = wanted[p] ? source.template widen<vec>(fetched[p]) : filled_pack<vec>(compute(0));
 }
 
 // The whole row.

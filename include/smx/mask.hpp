@@ -74,17 +74,6 @@ SMX_HD void mask(Tile& t, Seen const& seen) {
     }
 }
 
-// A tile of which nothing can be visible.
-template <class Tile>
-SMX_HD void hide_all(Tile& t) {
-    int const packs = t.packs_to_visit();
-    SMX_UNROLL
-    for (int p = 0; p < packs; ++p) t.middle[p] = filled_pack<Tile::vec>(neg_inf<typename Tile::compute>());
-    int const edges = t.edges_to_visit();
-    SMX_UNROLL
-    for (int i = 0; i < edges; ++i) t.edge[i] = neg_inf<typename Tile::compute>();
-}
-
 // Everything is visible.
 struct no_mask {
     struct row {

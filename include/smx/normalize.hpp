@@ -18,24 +18,44 @@ SMX_HD Compute empty_value(statistics<Compute> stats, empty_row when_empty, int 
     return when_empty == empty_row::nan ? quiet_nan<Compute>() : Compute(1) / static_cast<Compute>(cols);
 }
 
-// Each score becomes exp(score - max) / sum; hidden scores become 0.
+// Each score (or weight) becomes exp(score - max) / sum; hidden scores become 0.
 // Callers   any lane, on its own, with the statistics of the whole row
 // Cost      one reciprocal a row, no division an element
 template <class Tile>
 SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_row when_empty, int cols) {
     using compute = typename Tile::compute;
     compute const anchored = anchor(stats.max);
-    compute const factor = reciprocal(stats);
     compute const filling = empty_value(stats, when_empty, cols);  // an empty row's weights are all exp(-inf) = 0
+    compute factor = reciprocal(stats);
+    if constexpr (Tile::keeps == kept::weights) factor *= weight(t.max, anchored);
+    auto const probability = [&](compute held) {
+        if constexpr (Tile::keeps == kept::weights) {
+            return held * factor + filling;
+        } else {
+            return weight(held, anchored) * factor + filling;
+        }
+    };
     int const packs = t.packs_to_visit();
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) {
         SMX_UNROLL
-        for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = weight(t.middle[p][i], anchored) * factor + filling;
+        for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = probability(t.middle[p][i]);
     }
     int const edges = t.edges_to_visit();
     SMX_UNROLL
-    for (int i = 0; i < edges; ++i) t.edge[i] = weight(t.edge[i], anchored) * factor + filling;
+    for (int i = 0; i < edges; ++i) t.edge[i] = probability(t.edge[i]);
+}
+
+// A tile of which nothing is visible becomes what such columns are written as.
+template <class Tile>
+SMX_HD void normalize_hidden(Tile& t, statistics<typename Tile::compute> stats, empty_row when_empty, int cols) {
+    typename Tile::compute const filling = empty_value(stats, when_empty, cols);
+    int const packs = t.packs_to_visit();
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p) t.middle[p] = filled_pack<Tile::vec>(filling);
+    int const edges = t.edges_to_visit();
+    SMX_UNROLL
+    for (int i = 0; i < edges; ++i) t.edge[i] = filling;
 }
 
 SMX_END

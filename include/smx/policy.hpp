@@ -53,7 +53,7 @@ struct kernel_type {
     static constexpr policy value{Body, lanes, Threads, Vec, Packs};
 
     template <class Compute>
-    using tile_type = tile<lanes, Vec, Packs, Compute>;
+    using tile_type = tile<lanes, Vec, Packs, Compute, Body == body_kind::online ? kept::scores : kept::weights>;
 };
 
 }  // namespace detail

@@ -87,7 +87,7 @@ inline status check_shape(extents shape) {
 // Nothing would be written: no rows, or rows without columns and nobody asking for their statistics.
 template <class Input, class Factor, class Mask, class Output, class RowOutput>
 bool is_done(operands<Input, Factor, Mask, Output, RowOutput> const& o) {
-    return o.rows.count == 0 || (o.shape.keys == 0 && same_type<RowOutput, no_row_output>);
+    return o.rows.count() == 0 || (o.shape.keys == 0 && same_type<RowOutput, no_row_output>);
 }
 
 // Checks of the parts of a call. A type that is not listed is the user's own, and checks itself or not at all.

@@ -48,9 +48,9 @@ SMX_HD Compute log_sum_exp_of(statistics<Compute> stats) {
     return stats.max + natural_log(stats.sum);
 }
 
-// The scores that one lane holds.
+// The scores that one lane holds; a tile that keeps weights holds them afterwards.
 template <class Tile>
-SMX_HD statistics<typename Tile::compute> lane_statistics(Tile const& t) {
+SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
     using compute = typename Tile::compute;
     int const packs = t.packs_to_visit();
     int const edges = t.edges_to_visit();
@@ -68,18 +68,28 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile const& t) {
     SMX_UNROLL
     for (int i = 0; i < edges; ++i) max = maximum()(max, t.edge[i]);
 
+    constexpr bool keeps_weights = Tile::keeps == kept::weights;
     compute const anchored = anchor(max);
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) {
         SMX_UNROLL
-        for (int i = 0; i < Tile::vec; ++i) sums[i] += weight(t.middle[p][i], anchored);
+        for (int i = 0; i < Tile::vec; ++i) {
+            compute const w = weight(t.middle[p][i], anchored);
+            sums[i] += w;
+            if constexpr (keeps_weights) t.middle[p][i] = w;
+        }
     }
     compute sum = sums[0];
     SMX_UNROLL
     for (int i = 1; i < Tile::vec; ++i) sum += sums[i];
     SMX_UNROLL
-    for (int i = 0; i < edges; ++i) sum += weight(t.edge[i], anchored);
+    for (int i = 0; i < edges; ++i) {
+        compute const w = weight(t.edge[i], anchored);
+        sum += w;
+        if constexpr (keeps_weights) t.edge[i] = w;
+    }
+    if constexpr (keeps_weights) t.max = max;
     return {max, sum};
 }
 
@@ -92,11 +102,11 @@ SMX_HD statistics<Compute> all_reduce(Group& g, statistics<Compute> lane) {
     return {max, sum};
 }
 
-// The statistics of the row, in every lane; the tile still holds its scores.
+// The statistics of the row, in every lane; the tile still holds its scores, unless it keeps weights.
 // Callers   all lanes of g, convergent
 // Cost      two reductions
 template <class Group, class Tile>
-SMX_HD statistics<typename Tile::compute> reduce(Group& g, Tile const& t) {
+SMX_HD statistics<typename Tile::compute> reduce(Group& g, Tile& t) {
     return smx::all_reduce(g, lane_statistics(t));
 }
 

@@ -60,27 +60,28 @@ struct row_id {
 };
 
 // Quotients by a number fixed on the host: a product and a shift.
-// Requires  1 <= divisor < 2^62, dividends in [0, 2^62)
+// Requires  1 <= divisor < 2^62; dividends in [0, 2^62), in [0, 2^31) for the short form
 // Source    T. Granlund, P. L. Montgomery, "Division by invariant integers using multiplication", 1994.
 class divider {
 public:
     divider() = default;
 
     explicit divider(int64 divisor) : divisor_(divisor) {
-        while (shift_ < 62 && (1ll << shift_) < divisor) ++shift_;
+        while ((1ll << shift_) < divisor) ++shift_;
         // The smallest multiplier with multiplier * divisor >= 2^(bits + shift): its error stays under one part in 2^bits.
         multiplier_ = rounded_up_quotient(62 + shift_, divisor);
         if (divisor <= 0x7fffffff) short_multiplier_ = static_cast<unsigned>(rounded_up_quotient(31 + shift_, divisor));
     }
 
     SMX_HD int64 divide(int64 dividend) const {
-        if (divisor_ == 1) return dividend;
-        // 32-bit products where both numbers allow: the 64-bit one is four of them.
-        if (short_multiplier_ != 0 && dividend <= 0x7fffffff)
-            return static_cast<int64>(high_product(static_cast<unsigned>(dividend), short_multiplier_) >> (shift_ - 1));
         uint64 const n = static_cast<uint64>(dividend);
-        return static_cast<int64>(shift_ < 2 ? high_product(n, multiplier_ << 1) : high_product(n, multiplier_) >> (shift_ - 2));
+        return static_cast<int64>((high_product(n, multiplier_) << 2 | (n * multiplier_) >> 62) >> shift_);
     }
+
+    SMX_HD unsigned divide_short(unsigned dividend) const {
+        return static_cast<unsigned>((static_cast<uint64>(dividend) * short_multiplier_) >> 31) >> shift_;
+    }
+    bool has_short_form() const { return short_multiplier_ != 0; }
 
     SMX_HD int64 divisor() const { return divisor_; }
 
@@ -90,8 +91,6 @@ private:
         wide const d = static_cast<wide>(divisor);
         return static_cast<uint64>(((static_cast<wide>(1) << power) + d - 1) / d);
     }
-
-    static SMX_HD unsigned high_product(unsigned a, unsigned b) { return static_cast<unsigned>((static_cast<uint64>(a) * b) >> 32); }
 
     static SMX_HD uint64 high_product(uint64 a, uint64 b) {
 #if SMX_DEVICE_CODE
@@ -103,29 +102,42 @@ private:
     }
 
     int64 divisor_ = 1;
-    uint64 multiplier_ = 0;
-    unsigned short_multiplier_ = 0;
+    uint64 multiplier_ = 1ull << 62;
+    unsigned short_multiplier_ = 1u << 31;
     int shift_ = 0;
 };
 
 // All rows of a call, in the order of their index: query fastest.
-struct row_range {
-    int64 count = 0;
-    divider queries, heads;
-    int cols = 0;
-
+class row_range {
+public:
     row_range() = default;
     explicit row_range(extents shape)
-        : count(shape.batch * shape.heads * shape.queries),
-          queries(shape.queries > 0 ? shape.queries : 1),
-          heads(shape.heads > 0 ? shape.heads : 1),
-          cols(static_cast<int>(shape.keys)) {}
+        : count_(shape.batch * shape.heads * shape.queries),
+          queries_(shape.queries > 0 ? shape.queries : 1),
+          heads_(shape.heads > 0 ? shape.heads : 1),
+          cols_(static_cast<int>(shape.keys)),
+          short_(count_ <= 0x7fffffff && queries_.has_short_form() && heads_.has_short_form()) {}
+
+    SMX_HD int64 count() const { return count_; }
 
     SMX_HD row_id operator[](int64 index) const {
-        int64 const panel = queries.divide(index);  // (batch, head)
-        int64 const batch = heads.divide(panel);
-        return {batch, panel - batch * heads.divisor(), index - panel * queries.divisor(), index, cols};
+        if (short_) {
+            unsigned const n = static_cast<unsigned>(index);
+            unsigned const panel = queries_.divide_short(n);  // (batch, head)
+            unsigned const batch = heads_.divide_short(panel);
+            return {batch, panel - batch * static_cast<unsigned>(heads_.divisor()), n - panel * static_cast<unsigned>(queries_.divisor()),
+                    index, cols_};
+        }
+        int64 const panel = queries_.divide(index);
+        int64 const batch = heads_.divide(panel);
+        return {batch, panel - batch * heads_.divisor(), index - panel * queries_.divisor(), index, cols_};
     }
+
+private:
+    int64 count_ = 0;
+    divider queries_, heads_;
+    int cols_ = 0;
+    bool short_ = true;  // every number fits 32 bits: a quarter of the instructions
 };
 
 SMX_END

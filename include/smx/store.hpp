@@ -15,6 +15,7 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     using compute = typename Tile::compute;
     constexpr bool keeps = hidden_policy<Output> == hidden::keep;
     if (keeps && stats.empty()) return;
+    auto const target = detail::output_row(output, row);
     int const packs = t.packs_to_visit();
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) {
@@ -25,19 +26,19 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
                 SMX_UNROLL
                 for (int i = 0; i < Tile::vec; ++i) {
                     pack<compute, 1> const one{{t.middle[p][i]}};
-                    if (col + i >= visible.begin && col + i < visible.end) output.template store<1>(row, col + i, one);
+                    if (col + i >= visible.begin && col + i < visible.end) target.template store<1>(col + i, one);
                 }
                 continue;
             }
         }
-        output.template store<Tile::vec>(row, col, t.middle[p]);
+        target.template store<Tile::vec>(col, t.middle[p]);
     }
     int const edges = t.edges_to_visit();
     SMX_UNROLL
     for (int i = 0; i < edges; ++i) {
         int const col = t.edge_column(i);
         pack<compute, 1> const one{{t.edge[i]}};
-        if (col < t.map.end && (!keeps || (col >= visible.begin && col < visible.end))) output.template store<1>(row, col, one);
+        if (col < t.map.end && (!keeps || (col >= visible.begin && col < visible.end))) target.template store<1>(col, one);
     }
 }
 

@@ -1,13 +1,14 @@
 // Dense tensors as what a row is read from and written to.
 //
 // An input is any value with
-//   using compute = float;                                       or double
+//   using compute = float;                                            or double
 //   template <int V> pack<compute, V> load(row_id, int col) const;
-//   template <int V> int head(row_id) const;                     columns before the first that packs may start at; absent = 0
-//   static constexpr int pack_columns;                           columns launch_auto loads at a time; absent = 16 bytes of compute
+//   template <int V> int head(row_id) const;                          columns before the first that packs may start at; absent = 0
+//   static constexpr int pack_columns;                                columns launch_auto loads at a time; absent = 16 bytes of compute
 // and an output any value with
 //   template <int V, class Compute> void store(row_id, int col, pack<Compute, V> const&) const;
-// Both are called with V = the kernel's pack and with V = 1, for columns within the row.
+// Both are called with V = the kernel's pack and with V = 1, for columns within the row. Either may have bind(row_id) instead, which
+// works out once what all packs of the row share; see dense_input and dense_output.
 #pragma once
 #include "pack.hpp"
 #include "row_id.hpp"
@@ -29,18 +30,28 @@ struct dense_input {
     using compute = compute_of<T>;
     static constexpr int pack_columns = sizeof(T) < 16 ? 16 / int{sizeof(T)} : 1;
 
-    // Packs start where x's address is a multiple of a pack (of 16 bytes, if a pack is longer).
-    template <int V>
-    SMX_HD int head(row_id row) const {
-        constexpr unsigned bytes = detail::widest_access(V * int{sizeof(T)});
-        unsigned const past = static_cast<unsigned>(reinterpret_cast<uint64>(row_pointer(data, step, row))) % bytes;
-        return static_cast<int>((bytes - past) % bytes / sizeof(T));
-    }
+    // Fetching and widening are two steps, so that all packs of a lane are on their way before the first is waited for.
+    struct row {
+        T const* start;
 
-    template <int V>
-    SMX_HD pack<compute, V> load(row_id row, int col) const {
-        return widen<compute>(read_aligned<V>(row_pointer(data, step, row) + col));
-    }
+        // Packs start where x's address is a multiple of a pack (of 16 bytes, if a pack is longer).
+        template <int V>
+        SMX_HD int head() const {
+            constexpr unsigned bytes = detail::widest_access(V * int{sizeof(T)});
+            unsigned const past = static_cast<unsigned>(reinterpret_cast<uint64>(start)) % bytes;
+            return static_cast<int>((bytes - past) % bytes / sizeof(T));
+        }
+        template <int V>
+        SMX_HD detail::raw_pack<T, V> fetch(int col) const {
+            return read_aligned<V>(start + col);
+        }
+        template <int V>
+        static SMX_HD pack<compute, V> widen(detail::raw_pack<T, V> const& raw) {
+            return smx::widen<compute>(raw);
+        }
+    };
+
+    SMX_HD row bind(row_id id) const { return {row_pointer(data, step, id)}; }
 };
 
 template <class Input, class = void>
@@ -49,20 +60,74 @@ template <class Input>
 inline constexpr int pack_columns_of<Input, always_void<decltype(Input::pack_columns)>> = Input::pack_columns;
 
 namespace detail {
+
+template <class Tensor, class = void>
+inline constexpr bool binds = false;
+template <class Tensor>
+inline constexpr bool binds<Tensor, always_void<decltype(&Tensor::bind)>> = true;
+
 template <class Input, int V, class = void>
 inline constexpr bool has_head = false;
 template <class Input, int V>
-inline constexpr bool has_head<Input, V, always_void<decltype(Input::template head<V>)*>> = true;
+inline constexpr bool has_head<Input, V, always_void<decltype(&Input::template head<V>)>> = true;
+
+// An input and an output that take the row with every call.
+template <class Input>
+struct unbound_input_row {
+    Input const& input;
+    row_id id;
+
+    template <int V>
+    SMX_HD int head() const {
+        if constexpr (has_head<Input, V>) {
+            return input.template head<V>(id);
+        } else {
+            return 0;
+        }
+    }
+    template <int V>
+    SMX_HD pack<typename Input::compute, V> fetch(int col) const {
+        return input.template load<V>(id, col);
+    }
+    template <int V>
+    static SMX_HD pack<typename Input::compute, V> widen(pack<typename Input::compute, V> const& values) {
+        return values;
+    }
+};
+template <class Output>
+struct unbound_output_row {
+    Output const& output;
+    row_id id;
+
+    template <int V, class Compute>
+    SMX_HD void store(int col, pack<Compute, V> const& values) const {
+        output.template store<V>(id, col, values);
+    }
+};
+
+template <class Input>
+SMX_HD auto input_row(Input const& input, row_id id) {
+    if constexpr (binds<Input>) {
+        return input.bind(id);
+    } else {
+        return unbound_input_row<Input>{input, id};
+    }
+}
+template <class Output>
+SMX_HD auto output_row(Output const& output, row_id id) {
+    if constexpr (binds<Output>) {
+        return output.bind(id);
+    } else {
+        return unbound_output_row<Output>{output, id};
+    }
+}
+
 }  // namespace detail
 
 // Columns of a row that come before the first pack.
 template <int V, class Input>
-SMX_HD int head_of(Input const& input, row_id row) {
-    if constexpr (detail::has_head<Input, V>) {
-        return input.template head<V>(row);
-    } else {
-        return 0;
-    }
+SMX_HD int head_of(Input const& input, row_id id) {
+    return detail::input_row(input, id).template head<V>();
 }
 
 // What happens to columns that a mask's structure hides.
@@ -80,10 +145,16 @@ struct dense_output {
 
     static constexpr hidden when_hidden = Hidden;
 
-    template <int V, class Compute>
-    SMX_HD void store(row_id row, int col, pack<Compute, V> const& values) const {
-        write_pack(row_pointer(data, step, row) + col, narrow<T>(values));
-    }
+    struct row {
+        T* start;
+
+        template <int V, class Compute>
+        SMX_HD void store(int col, pack<Compute, V> const& values) const {
+            write_pack(start + col, narrow<T>(values));
+        }
+    };
+
+    SMX_HD row bind(row_id id) const { return {row_pointer(data, step, id)}; }
 };
 
 // An output says `static constexpr hidden when_hidden`; absent means zeros.

@@ -12,9 +12,15 @@ struct column_map {
     int rank = 0;
 };
 
+// What a tile holds once its row is reduced.
+enum class kept {
+    scores,   // what it held before: any normalisation can follow
+    weights,  // exp(score - max), max over the lane's own slots: half the exponentials, for softmax alone
+};
+
 // Shape     Packs packs of Vec columns a lane, and the elements before the first and after the last pack of the row, dealt out to the lanes
 // Requires  columns covered <= capacity
-template <int Lanes, int Vec, int Packs, class Compute = float>
+template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept::scores>
 struct tile {
     static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");
     static_assert(Lanes >= 1 && Packs >= 1, "a tile has at least one lane and one pack a lane");
@@ -22,12 +28,14 @@ struct tile {
     static constexpr int lanes = Lanes;
     static constexpr int vec = Vec;
     static constexpr int packs = Packs;
+    static constexpr kept keeps = Kept;
     static constexpr int edges = (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
     static constexpr int capacity = Lanes * Vec * Packs;
 
     pack<Compute, Vec> middle[Packs];
     pack<Compute, (edges > 0 ? edges : 1)> edge;
     column_map map;
+    Compute max;  // of the slots, from the reduction on, where weights are kept
 
     // Takes columns [begin, end), the first `head` of which come before the first pack.
     SMX_HD void cover(int rank, int begin, int end, int head) {

@@ -1,18 +1,21 @@
-// Body: the row passes through the tile a chunk at a time, twice; between the passes a keeper holds the scores.
+// Body: the row passes through the tile a chunk at a time, twice; between the passes a keeper holds what the tile did.
 #pragma once
 #include "resident.hpp"
 
 SMX_BEGIN
 
 // A keeper is any value with
+//   static constexpr kept keeps;                                          what a tile holds when it is put
 //   template <class Tile> void put(int chunk, Tile const&);               after the first pass over a chunk
 //   template <class Tile, class Make> void get(int chunk, Tile&, Make);   before the second; make() computes the scores again
 
-// Scores wait in memory: shared memory on a GPU, the stack on the CPU. Every lane reads back what it wrote itself, so no barrier is needed.
+// Weights wait in memory: shared memory on a GPU, the stack on the CPU. Every lane reads back what it wrote itself, so no barrier is needed.
 // Requires  memory for staged<Compute>::bytes<Tile>(cols), aligned to 16 bytes
 template <class Compute>
 class staged {
 public:
+    static constexpr kept keeps = kept::weights;
+
     SMX_HD explicit staged(void* memory) : memory_(static_cast<Compute*>(memory)) {}
 
     template <class Tile>
@@ -37,6 +40,7 @@ public:
         int const edges = t.edges_to_visit();
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) edge_at<Tile>(mine, i, t.map.rank) = t.edge[i];
+        edge_at<Tile>(mine, Tile::edges, t.map.rank) = t.max;
     }
 
     template <class Tile, class Make>
@@ -55,6 +59,7 @@ public:
         int const edges = t.edges_to_visit();
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) t.edge[i] = edge_at<Tile>(mine, i, t.map.rank);
+        t.max = edge_at<Tile>(mine, Tile::edges, t.map.rank);
     }
 
 private:
@@ -70,7 +75,7 @@ private:
 
     template <class Tile>
     static SMX_HD constexpr int slots() {
-        return (Tile::packs * Tile::vec + Tile::edges + unit<Tile> - 1) / unit<Tile> * unit<Tile>;
+        return (Tile::packs * Tile::vec + Tile::edges + 1 + unit<Tile> - 1) / unit<Tile> * unit<Tile>;  // one for the maximum
     }
     template <class Tile>
     SMX_HD Compute* chunk_memory(int chunk) const {
@@ -91,6 +96,8 @@ private:
 // Nothing waits: the second pass reads the row again. Any length.
 class online {
 public:
+    static constexpr kept keeps = kept::scores;
+
     template <class Tile>
     SMX_HD void put(int, Tile const&) const {}
     template <class Tile, class Make>
@@ -108,6 +115,7 @@ template <class Tile, class Group, class Keeper, class Input, class Mask, class 
 SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, Input const& input, typename Tile::compute factor,
                                                       Mask const& masks, Output const& output, row_id row, extents shape,
                                                       empty_row when_empty = empty_row::zeros) {
+    static_assert(Tile::keeps == Keeper::keeps, "the tile must hold what the keeper keeps: write tile<lanes, vec, packs, compute, Keeper::keeps>");
     auto const seen = masks.bind(row, shape);
     interval const visible = seen.span();
     // The first chunk takes the columns before the first pack as well; every other starts where a pack may.
@@ -132,8 +140,8 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
         interval const part = part_of(chunk);
         if (!is_visible(part)) continue;
         make_scores(part);
-        keeper.put(chunk, t);
         stats = smx::merge(stats, lane_statistics(t));
+        keeper.put(chunk, t);
     }
     stats = smx::all_reduce(g, stats);
 
@@ -142,10 +150,10 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
         t.cover(g.rank(), part.begin, part.end, chunk == 0 ? head : 0);
         if (is_visible(part)) {
             keeper.get(chunk, t, [&] { make_scores(part); });
+            smx::normalize(t, stats, when_empty, row.cols);
         } else {
-            hide_all(t);
+            smx::normalize_hidden(t, stats, when_empty, row.cols);
         }
-        smx::normalize(t, stats, when_empty, row.cols);
         smx::store(g, t, output, row, visible, stats);
     }
     return stats;
