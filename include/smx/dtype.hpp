@@ -17,7 +17,8 @@ struct bfloat16 {
 //   using compute = float;                     the type its arithmetic is done in: float or double
 //   static compute widen(T);                   exact
 //   static T narrow(float), narrow(double);    rounded to nearest even
-// and, if two of them fill a 32-bit word:  static unsigned narrow_pair(float low, float high).
+// and, if two of them fill a 32-bit word:  static unsigned narrow_pair(float low, float high);
+//                                          static float widen_low(unsigned pair), widen_high(unsigned pair).
 template <class T>
 struct dtype {
     static_assert(always_false<T>, "smx does not know this element type: specialise smx::dtype<T> with compute, widen and narrow");
@@ -97,6 +98,8 @@ struct dtype<half> {
     static SMX_HD float widen(half value) { return detail::widen_half(value.bits); }
     static SMX_HD half narrow(float value) { return {detail::narrow_half(value)}; }
     static SMX_HD half narrow(double value) { return {detail::narrow_half(detail::float_rounded_to_odd(value))}; }
+    static SMX_HD float widen_low(unsigned pair) { return detail::widen_half(static_cast<unsigned short>(pair)); }
+    static SMX_HD float widen_high(unsigned pair) { return detail::widen_half(static_cast<unsigned short>(pair >> 16)); }
     static SMX_HD unsigned narrow_pair(float low, float high) {
 #if SMX_ARCH >= 800
         return ptx::floats_to_halves(low, high);
@@ -108,6 +111,8 @@ struct dtype<half> {
 
 template <>
 struct dtype<bfloat16> {
+    static SMX_HD float widen_low(unsigned pair) { return bit_cast<float>(pair << 16); }
+    static SMX_HD float widen_high(unsigned pair) { return bit_cast<float>(pair & 0xffff0000u); }
     using compute = float;
     static SMX_HD float widen(bfloat16 value) { return bit_cast<float>(static_cast<unsigned>(value.bits) << 16); }
     static SMX_HD bfloat16 narrow(float value) { return {detail::narrow_bfloat16(value)}; }
@@ -124,10 +129,11 @@ struct dtype<bfloat16> {
 template <class T>
 using compute_of = typename dtype<T>::compute;
 
-// Two elements fill a word and can be rounded together.
+// Two elements fill a word and can be converted together.
 template <class T, class = void>
-inline constexpr bool narrows_pairs = false;
+inline constexpr bool converts_pairs = false;
 template <class T>
-inline constexpr bool narrows_pairs<T, always_void<decltype(dtype<T>::narrow_pair(0.0f, 0.0f))>> = sizeof(T) == 2;
+inline constexpr bool converts_pairs<T, always_void<decltype(dtype<T>::narrow_pair(0.0f, 0.0f)), decltype(dtype<T>::widen_low(0u))>> =
+    sizeof(T) == 2;
 
 SMX_END

@@ -12,31 +12,32 @@ SMX_BEGIN
 // Cost      one read of what can be visible
 template <class Group, class Tile, class Input>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval visible, interval part) {
-    using compute = typename Tile::compute;
     static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
     constexpr int vec = Tile::vec;
     auto const source = detail::input_row(input, row);
-    t.cover(g.rank(), part.begin, part.end, part.begin == 0 ? source.template head<vec>() : 0);
+    t.cover(g.rank(), part, part.begin == 0 ? source.template head<vec>() : 0, visible);
 
-    decltype(source.template fetch<vec>(0)) fetched[Tile::packs];
-    bool wanted[Tile::packs];
+    // Everything is on its way before the first is waited for: what is not fetched is zero, so that widening needs no branch.
+    decltype(source.template fetch<vec>(0)) fetched[Tile::packs] = {};
     int const packs = t.packs_to_visit();
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) {
         int const col = t.pack_column(p);
-        wanted[p] = col < t.map.last && col < visible.end && col + vec > visible.begin;
-        if (wanted[p]) fetched[p] = source.template fetch<vec>(col);
+        if (col < t.map.last && col < visible.end && col + vec > visible.begin) fetched[p] = source.template fetch<vec>(col);
     }
-    int const edges = t.edges_to_visit();
-    SMX_UNROLL
-    for (int i = 0; i < edges; ++i) {
-        int const col = t.edge_column(i);
-        bool const inside = col < t.map.end && col >= visible.begin && col < visible.end;
-        t.edge[i] = inside ? source.template widen<1>(source.template fetch<1>(col))[0] : compute(0);
+    if (t.has_edges()) {
+        decltype(source.template fetch<1>(0)) single[Tile::edges > 0 ? Tile::edges : 1] = {};
+        int const edges = t.edges_to_visit();
+        SMX_UNROLL
+        for (int i = 0; i < edges; ++i) {
+            int const col = t.edge_column(i);
+            if (col < t.map.end && col >= visible.begin && col < visible.end) single[i] = source.template fetch<1>(col);
+        }
+        SMX_UNROLL
+        for (int i = 0; i < edges; ++i) t.edge[i] = source.template widen<1>(single[i])[0];
     }
     SMX_UNROLL
-    for (int p = 0; p < packs; ++p)
-        t.middle[p] = wanted[p] ? source.template widen<vec>(fetched[p]) : filled_pack<vec>(compute(0));
+    for (int p = 0; p < packs; ++p) t.middle[p] = source.template widen<vec>(fetched[p]);
 }
 
 // The whole row.

@@ -37,21 +37,15 @@ SMX_HD Compute biased(Compute score, Compute bias) {
 
 template <int V, class Seen, class Compute>
 SMX_HD void mask_pack(pack<Compute, V>& scores, Seen const& seen, interval span, int col) {
-    if (col >= span.end || col + V <= span.begin) {
-        scores = filled_pack<V>(neg_inf<Compute>());
-        return;
-    }
-    if constexpr (mask_biases<Seen>) seen.add_to(scores, col);
     bool const whole = col >= span.begin && col + V <= span.end;
-    if constexpr (mask_tests<Seen>) {
-        unsigned bits = seen.template visible<V>(col);
-        if (!whole) bits &= bits_within<V>(span, col);
-        SMX_UNROLL
-        for (int i = 0; i < V; ++i) scores[i] = bits >> i & 1u ? scores[i] : neg_inf<Compute>();
-    } else if (!whole) {
-        SMX_UNROLL
-        for (int i = 0; i < V; ++i) scores[i] = col + i >= span.begin && col + i < span.end ? scores[i] : neg_inf<Compute>();
+    unsigned bits = whole ? all_bits<V> : bits_within<V>(span, col);
+    if (bits != 0) {
+        if constexpr (mask_biases<Seen>) seen.add_to(scores, col);
+        if constexpr (mask_tests<Seen>) bits &= seen.template visible<V>(col);
     }
+    if (!mask_tests<Seen> && whole) return;
+    SMX_UNROLL
+    for (int i = 0; i < V; ++i) scores[i] = bits >> i & 1u ? scores[i] : neg_inf<Compute>();
 }
 
 }  // namespace detail
@@ -63,15 +57,30 @@ SMX_HD void mask(Tile& t, Seen const& seen) {
     interval const visible = seen.span();
     int const packs = t.packs_to_visit();
     SMX_UNROLL
-    for (int p = 0; p < packs; ++p)
+    for (int p = 0; p < packs; ++p) {
+        if (!t.is_live(p)) continue;
         detail::mask_pack(t.middle[p], seen, intersection(visible, {t.map.first, t.map.last}), t.pack_column(p));
+    }
+    if (t.has_edges()) {
+        int const edges = t.edges_to_visit();
+        SMX_UNROLL
+        for (int i = 0; i < edges; ++i) {
+            pack<typename Tile::compute, 1> one{{t.edge[i]}};
+            detail::mask_pack(one, seen, intersection(visible, {t.map.begin, t.map.end}), t.edge_column(i));
+            t.edge[i] = one[0];
+        }
+    }
+}
+
+// Edges of which none is visible, as scores or as weights.
+template <class Tile>
+SMX_HD void hide_edges(Tile& t) {
+    using compute = typename Tile::compute;
+    t.max = neg_inf<compute>();
+    if (!t.has_edges()) return;
     int const edges = t.edges_to_visit();
     SMX_UNROLL
-    for (int i = 0; i < edges; ++i) {
-        pack<typename Tile::compute, 1> one{{t.edge[i]}};
-        detail::mask_pack(one, seen, intersection(visible, {t.map.begin, t.map.end}), t.edge_column(i));
-        t.edge[i] = one[0];
-    }
+    for (int i = 0; i < edges; ++i) t.edge[i] = Tile::keeps == kept::weights ? compute(0) : neg_inf<compute>();
 }
 
 // Everything is visible.

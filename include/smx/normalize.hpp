@@ -38,24 +38,18 @@ SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_r
     int const packs = t.packs_to_visit();
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) {
-        SMX_UNROLL
-        for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = probability(t.middle[p][i]);
+        if (t.is_live(p)) {
+            SMX_UNROLL
+            for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = probability(t.middle[p][i]);
+        } else {
+            t.middle[p] = filled_pack<Tile::vec>(filling);
+        }
     }
-    int const edges = t.edges_to_visit();
-    SMX_UNROLL
-    for (int i = 0; i < edges; ++i) t.edge[i] = probability(t.edge[i]);
-}
-
-// A tile of which nothing is visible becomes what such columns are written as.
-template <class Tile>
-SMX_HD void normalize_hidden(Tile& t, statistics<typename Tile::compute> stats, empty_row when_empty, int cols) {
-    typename Tile::compute const filling = empty_value(stats, when_empty, cols);
-    int const packs = t.packs_to_visit();
-    SMX_UNROLL
-    for (int p = 0; p < packs; ++p) t.middle[p] = filled_pack<Tile::vec>(filling);
-    int const edges = t.edges_to_visit();
-    SMX_UNROLL
-    for (int i = 0; i < edges; ++i) t.edge[i] = filling;
+    if (t.has_edges()) {
+        int const edges = t.edges_to_visit();
+        SMX_UNROLL
+        for (int i = 0; i < edges; ++i) t.edge[i] = probability(t.edge[i]);
+    }
 }
 
 SMX_END

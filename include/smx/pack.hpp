@@ -130,15 +130,24 @@ SMX_HD void write_pack(T* pointer, detail::raw_pack<T, N> const& raw) {
 template <class Compute, class T, int N>
 SMX_HD pack<Compute, N> widen(detail::raw_pack<T, N> const& raw) {
     pack<Compute, N> result;
-    SMX_UNROLL
-    for (int i = 0; i < N; ++i) result[i] = static_cast<Compute>(dtype<T>::widen(raw.data[i]));
+    if constexpr (SMX_DEVICE_CODE && converts_pairs<T> && N % 2 == 0) {
+        SMX_UNROLL
+        for (int i = 0; i < N / 2; ++i) {
+            unsigned const pair = reinterpret_cast<unsigned const*>(raw.data)[i];
+            result[2 * i] = static_cast<Compute>(dtype<T>::widen_low(pair));
+            result[2 * i + 1] = static_cast<Compute>(dtype<T>::widen_high(pair));
+        }
+    } else {
+        SMX_UNROLL
+        for (int i = 0; i < N; ++i) result[i] = static_cast<Compute>(dtype<T>::widen(raw.data[i]));
+    }
     return result;
 }
 
 template <class T, class Compute, int N>
 SMX_HD detail::raw_pack<T, N> narrow(pack<Compute, N> const& values) {
     detail::raw_pack<T, N> raw;
-    if constexpr (SMX_DEVICE_CODE && narrows_pairs<T> && N % 2 == 0 && same_type<Compute, float>) {
+    if constexpr (SMX_DEVICE_CODE && converts_pairs<T> && N % 2 == 0 && same_type<Compute, float>) {
         SMX_UNROLL
         for (int i = 0; i < N / 2; ++i) reinterpret_cast<unsigned*>(raw.data)[i] = dtype<T>::narrow_pair(values[2 * i], values[2 * i + 1]);
     } else {

@@ -117,10 +117,10 @@ namespace detail {
 // The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first.
 template <int Vec>
 using automatic_kernels = kernel_list<
-    resident<warp_group<2>, Vec, 1>, resident<warp_group<4>, Vec, 1>, resident<warp_group<8>, Vec, 1>, resident<warp_group<16>, Vec, 1>,
-    resident<warp_group<32>, Vec, 1>, resident<warp_group<32>, Vec, 2>, resident<warp_group<32>, Vec, 4>, resident<block_group<64>, Vec, 4>,
-    resident<block_group<128>, Vec, 4>, resident<block_group<256>, Vec, 4>, resident<block_group<512>, Vec, 4>,
-    resident<block_group<512>, Vec, 8>, chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
+    resident<warp_group<2>, Vec, 2>, resident<warp_group<4>, Vec, 2>, resident<warp_group<8>, Vec, 2>, resident<warp_group<8>, Vec, 4>,
+    resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 4>, resident<block_group<64>, Vec, 4>, resident<block_group<128>, Vec, 4>,
+    resident<block_group<256>, Vec, 4>, resident<block_group<512>, Vec, 4>, resident<block_group<512>, Vec, 8>,
+    chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
 
 template <class Kernel, class Compute>
 constexpr bool can_run(int64 cols, device_limits limits) {

@@ -10,11 +10,12 @@ SMX_HD void scale(Tile& t, typename Tile::compute factor) {
     int const packs = t.packs_to_visit();
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) {
+        if (!t.is_live(p)) continue;
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = rounded_product(t.middle[p][i], factor);
     }
     settle_products(t.middle);
-    if constexpr (Tile::edges > 0) {
+    if (t.has_edges()) {
         int const edges = t.edges_to_visit();
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) t.edge[i] = rounded_product(t.edge[i], factor);

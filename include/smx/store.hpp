@@ -33,6 +33,7 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
         }
         target.template store<Tile::vec>(col, t.middle[p]);
     }
+    if (!t.has_edges()) return;
     int const edges = t.edges_to_visit();
     SMX_UNROLL
     for (int i = 0; i < edges; ++i) {

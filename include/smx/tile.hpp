@@ -10,6 +10,7 @@ SMX_BEGIN
 struct column_map {
     int begin = 0, first = 0, last = 0, end = 0;
     int rank = 0;
+    unsigned live = 0;  // bit p: some lane's pack p can be visible
 };
 
 // What a tile holds once its row is reduced.
@@ -23,7 +24,7 @@ enum class kept {
 template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept::scores>
 struct tile {
     static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");
-    static_assert(Lanes >= 1 && Packs >= 1, "a tile has at least one lane and one pack a lane");
+    static_assert(Lanes >= 1 && Packs >= 1 && Packs <= 32, "a tile has at least one lane, and 1 to 32 packs a lane");
     using compute = Compute;
     static constexpr int lanes = Lanes;
     static constexpr int vec = Vec;
@@ -37,15 +38,27 @@ struct tile {
     column_map map;
     Compute max;  // of the slots, from the reduction on, where weights are kept
 
-    // Takes columns [begin, end), the first `head` of which come before the first pack.
-    SMX_HD void cover(int rank, int begin, int end, int head) {
-        int const first = begin + (head < end - begin ? head : end - begin);
-        map = {begin, first, first + (end - first) / Vec * Vec, end, rank};
+    // Takes columns [begin, end), the first `head` of which come before the first pack, and of which `visible` can be seen.
+    SMX_HD void cover(int rank, interval part, int head, interval visible) {
+        int const cols = part.end - part.begin;
+        map.begin = part.begin;
+        map.first = part.begin + (head < cols ? head : cols);
+        map.last = map.first + (part.end - map.first) / Vec * Vec;
+        map.end = part.end;
+        map.rank = rank;
+        // The same for all lanes of the group, so that skipping a pack is a jump and not a divergence.
+        constexpr int stripe = Lanes * Vec;
+        interval const seen = intersection({map.first, map.last}, visible);
+        map.live = 0;
+        if (seen.begin < seen.end) {
+            int const from = (seen.begin - map.first) / stripe, to = (seen.end - 1 - map.first) / stripe;
+            map.live = (~0u >> (31 - to)) & (~0u << from);
+        }
     }
 
     // First column of pack p; the pack exists if that is below map.last.
     SMX_HD int pack_column(int p) const { return map.first + (p * Lanes + map.rank) * Vec; }
-    SMX_HD bool has_pack(int p) const { return pack_column(p) < map.last; }
+    SMX_HD bool is_live(int p) const { return (map.live >> p & 1u) != 0; }
 
     // Column of edge slot i; the slot is used if that is below map.end.
     SMX_HD int edge_column(int i) const {
@@ -53,23 +66,24 @@ struct tile {
         int const before = map.first - map.begin;
         return slot < before ? map.begin + slot : map.last + slot - before;
     }
-    SMX_HD bool has_edge(int i) const { return edge_column(i) < map.end; }
 
-    // Slots to walk through: all of them on a GPU, where loops are unrolled and unused slots hold -inf; those in use on the CPU.
+    // Slots to walk through. On a GPU all of them, in unrolled loops: packs that are not live are jumped over, edges only when the row has
+    // none. On the CPU those the part fills.
     SMX_HD int packs_to_visit() const {
 #if SMX_DEVICE_CODE
         return Packs;
 #else
-        int const in_row = (map.last - map.first) / Vec - map.rank;
-        return in_row <= 0 ? 0 : (in_row + Lanes - 1) / Lanes;
+        int const in_part = (map.last - map.first) / Vec - map.rank;
+        return in_part <= 0 ? 0 : (in_part + Lanes - 1) / Lanes;
 #endif
     }
+    SMX_HD bool has_edges() const { return edges > 0 && (map.first != map.begin || map.last != map.end); }
     SMX_HD int edges_to_visit() const {
 #if SMX_DEVICE_CODE
         return edges;
 #else
-        int const in_row = (map.first - map.begin) + (map.end - map.last) - map.rank;
-        return in_row <= 0 ? 0 : (in_row + Lanes - 1) / Lanes;
+        int const in_part = (map.first - map.begin) + (map.end - map.last) - map.rank;
+        return in_part <= 0 ? 0 : (in_part + Lanes - 1) / Lanes;
 #endif
     }
 };

@@ -29,6 +29,7 @@ public:
         int const packs = t.packs_to_visit();
         SMX_UNROLL
         for (int p = 0; p < packs; ++p) {
+            if (!t.is_live(p)) continue;
             SMX_UNROLL
             for (int w = 0; w < words<Tile>; ++w) {
                 word<Tile> one;
@@ -37,9 +38,11 @@ public:
                 word_at<Tile>(mine, p * words<Tile> + w, t.map.rank) = one;
             }
         }
-        int const edges = t.edges_to_visit();
-        SMX_UNROLL
-        for (int i = 0; i < edges; ++i) edge_at<Tile>(mine, i, t.map.rank) = t.edge[i];
+        if (t.has_edges()) {
+            int const edges = t.edges_to_visit();
+            SMX_UNROLL
+            for (int i = 0; i < edges; ++i) edge_at<Tile>(mine, i, t.map.rank) = t.edge[i];
+        }
         edge_at<Tile>(mine, Tile::edges, t.map.rank) = t.max;
     }
 
@@ -49,6 +52,7 @@ public:
         int const packs = t.packs_to_visit();
         SMX_UNROLL
         for (int p = 0; p < packs; ++p) {
+            if (!t.is_live(p)) continue;
             SMX_UNROLL
             for (int w = 0; w < words<Tile>; ++w) {
                 word<Tile> const one = word_at<Tile>(mine, p * words<Tile> + w, t.map.rank);
@@ -56,9 +60,11 @@ public:
                 for (int i = 0; i < unit<Tile>; ++i) t.middle[p][w * unit<Tile> + i] = one.data[i];
             }
         }
-        int const edges = t.edges_to_visit();
-        SMX_UNROLL
-        for (int i = 0; i < edges; ++i) t.edge[i] = edge_at<Tile>(mine, i, t.map.rank);
+        if (t.has_edges()) {
+            int const edges = t.edges_to_visit();
+            SMX_UNROLL
+            for (int i = 0; i < edges; ++i) t.edge[i] = edge_at<Tile>(mine, i, t.map.rank);
+        }
         t.max = edge_at<Tile>(mine, Tile::edges, t.map.rank);
     }
 
@@ -125,7 +131,6 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
         int64 const end = head + (static_cast<int64>(chunk) + 1) * Tile::capacity;
         return interval{static_cast<int>(begin), static_cast<int>(end < row.cols ? end : row.cols)};
     };
-    auto const is_visible = [&](interval part) { return part.begin < visible.end && part.end > visible.begin; };
     int const chunks = head >= row.cols ? 1 : static_cast<int>((static_cast<int64>(row.cols) - head + Tile::capacity - 1) / Tile::capacity);
 
     Tile t;
@@ -138,7 +143,7 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
     statistics<typename Tile::compute> stats;
     for (int chunk = 0; chunk < chunks; ++chunk) {
         interval const part = part_of(chunk);
-        if (!is_visible(part)) continue;
+        if (part.begin >= visible.end || part.end <= visible.begin) continue;
         make_scores(part);
         stats = smx::merge(stats, lane_statistics(t));
         keeper.put(chunk, t);
@@ -147,13 +152,13 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
 
     for (int chunk = 0; chunk < chunks; ++chunk) {
         interval const part = part_of(chunk);
-        t.cover(g.rank(), part.begin, part.end, chunk == 0 ? head : 0);
-        if (is_visible(part)) {
+        t.cover(g.rank(), part, chunk == 0 ? head : 0, visible);
+        if (part.begin < visible.end && part.end > visible.begin) {
             keeper.get(chunk, t, [&] { make_scores(part); });
-            smx::normalize(t, stats, when_empty, row.cols);
         } else {
-            smx::normalize_hidden(t, stats, when_empty, row.cols);
+            smx::hide_edges(t);  // its packs are not live
         }
+        smx::normalize(t, stats, when_empty, row.cols);
         smx::store(g, t, output, row, visible, stats);
     }
     return stats;
