@@ -33,15 +33,19 @@ def plain(compiler, scratch):
 
 
 def nvcc(scratch):
-    """nvcc: every header for every architecture in one command, and with PyTorch's macros for one; none emits a kernel."""
+    """nvcc: every header for every architecture in one command; none emits a kernel.
+
+    PyTorch's macros reach only what includes the toolkit's half headers (layers.py sees to it): those, and everything.
+    """
     source, made = scratch / "alone.cu", scratch / "alone.o"
     known = must(NVCC, "--list-gpu-arch").split()
     every = ["-gencode=arch=compute_%d,code=sm_%d" % (arch, arch) for arch in ARCHITECTURES if "compute_%d" % arch in known]
     print(len(every), "architectures")
+    bare = ["-arch=sm_90", "-Xcompiler=-fno-exceptions,-fno-rtti", *NO_HALF]
     command = [NVCC, "-std=c++17", "-c", "-o", made, *NVCC_WARNINGS, "-I", INCLUDE]
     for header in headers():
         source.write_text(alone(header))
-        for variant in (every, ["-arch=sm_90", "-Xcompiler=-fno-exceptions,-fno-rtti", *NO_HALF]):
+        for variant in [every, bare] if header in CUDA_TYPES | {"smx/smx.cuh"} else [every]:
             code, said = run(*command, *variant, source)
             if code == 0 and b"__device_stub__" in made.read_bytes():
                 code, said = 1, "it emits a kernel"
