@@ -38,7 +38,7 @@ SMX_HD Compute biased(Compute score, Compute bias) {
 template <int V, class Seen, class Compute>
 SMX_HD void mask_pack(pack<Compute, V>& scores, Seen const& seen, interval span, int col) {
     bool const whole = col >= span.begin && col + V <= span.end;
-    unsigned bits = whole ? all_bits<V> : bits_within<V>(span, col);
+    unsigned bits = whole ? all_bits<V> : V == 1 ? 0u : bits_within<V>(span, col);
     if (bits != 0) {
         if constexpr (mask_biases<Seen>) seen.add_to(scores, col);
         if constexpr (mask_tests<Seen>) bits &= seen.template visible<V>(col);

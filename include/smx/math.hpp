@@ -135,6 +135,17 @@ SMX_HD double exponential(double x) {
 #endif
 }
 
+// 1 / x for x >= 1, +inf and NaN.
+SMX_HD float reciprocal_of(float x) {
+#if SMX_DEVICE_CODE
+    return ptx::reciprocal_approx(x);
+#else
+    return 1.0f / x;
+#endif
+}
+
+SMX_HD double reciprocal_of(double x) { return 1.0 / x; }
+
 // Natural logarithm, accurate to the type: once a row.
 SMX_HD float natural_log(float x) {
 #if SMX_DEVICE_CODE

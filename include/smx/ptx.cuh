@@ -12,6 +12,13 @@ SMX_DEVICE float exp2_approx(float x) {
     return y;
 }
 
+// 1 / x, error under 1 unit in the last place, exact for powers of two.
+SMX_DEVICE float reciprocal_approx(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 SMX_DEVICE float half_to_float(unsigned short bits) {
     float y;
     asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(bits));

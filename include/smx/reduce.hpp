@@ -39,7 +39,7 @@ SMX_HD statistics<Compute> merge(statistics<Compute> a, statistics<Compute> b) {
 // 1 / sum; 0 for an empty row. Not "sum > 0": that is false for NaN and would turn a NaN row into zeros.
 template <class Compute>
 SMX_HD Compute reciprocal(statistics<Compute> stats) {
-    return stats.empty() ? Compute(0) : Compute(1) / stats.sum;
+    return stats.empty() ? Compute(0) : reciprocal_of(stats.sum);
 }
 
 // ln(sum over visible of exp(score)); -inf for an empty row, NaN for a NaN row.

@@ -58,7 +58,8 @@ struct tile {
 
     // First column of pack p; the pack exists if that is below map.last.
     SMX_HD int pack_column(int p) const { return map.first + (p * Lanes + map.rank) * Vec; }
-    SMX_HD bool is_live(int p) const { return (map.live >> p & 1u) != 0; }
+    // Tiles of one or two packs take every pack as live: asking would cost more than it saves.
+    SMX_HD bool is_live(int p) const { return Packs <= 2 || (map.live >> p & 1u) != 0; }
 
     // Column of edge slot i; the slot is used if that is below map.end.
     SMX_HD int edge_column(int i) const {
