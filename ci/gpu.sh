@@ -5,6 +5,7 @@
 #   STAGES="build test sanitize bench"    the stages to run
 #   TARGETS="all"                         what the build stage builds
 #   SANITIZE="*sanitize*:*Sanitize*"      the tests that compute-sanitizer runs, a GoogleTest filter
+#   BENCH_ARGS=""                         more arguments for the bench table (bench/bars.cu)
 #   CMAKE_ARGS=""                         more arguments for the configure step
 #
 # Nothing is fetched where GoogleTest and Google Benchmark are installed; CMAKE_PREFIX_PATH in the environment says where.
@@ -56,13 +57,8 @@ sanitize() {
 }
 
 bench() {
-    local program code=0
-    for program in "$build"/bench/*; do
-        if [[ -f $program && -x $program ]]; then
-            "$program" --benchmark_out="$logs/$(basename "$program").json" --benchmark_out_format=json || code=1
-        fi
-    done
-    return $code
+    # shellcheck disable=SC2086
+    "$build/bench/bars" --json="$logs/bars.json" ${BENCH_ARGS:-}
 }
 
 if ! nvidia-smi -L; then
