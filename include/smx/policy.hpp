@@ -50,9 +50,12 @@ struct kernel_type {
     static constexpr int threads = Threads;
     static constexpr int rows_per_block = Threads / lanes;
     static_assert(Threads % lanes == 0 && Threads >= 1 && Threads <= 1024, "a block holds whole groups, and at most 1024 threads");
-    // Enough threads that other rows hide a row's latency, as far as registers allow: 64 a thread for 32 elements a lane, 128 above.
-    static constexpr int threads_per_sm = Body == body_kind::resident && Vec * Packs <= 32 ? 1024 : 512;
-    static constexpr int blocks_per_sm = Threads < threads_per_sm ? threads_per_sm / Threads : 1;
+    // Enough threads that other rows hide a row's latency, as far as registers allow: 64 a thread for 32 elements a lane, 80 where a mask
+    // is asked for every pack, 128 for more elements.
+    static constexpr int blocks_per_sm(bool asks_mask) {
+        int const wanted = Body == body_kind::resident && Vec * Packs <= 32 ? (asks_mask ? 768 : 1024) : 512;
+        return Threads < wanted ? wanted / Threads : 1;
+    }
     static constexpr policy value{Body, lanes, Threads, Vec, Packs};
 
     template <class Compute>

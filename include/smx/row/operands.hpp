@@ -9,6 +9,8 @@ struct operands {
     using input_type = Input;
     using output_type = Output;
     using compute = typename Input::compute;
+    using seen_type = decltype(static_cast<Mask const*>(nullptr)->bind(row_id(), extents()));
+    static constexpr bool asks_mask = mask_tests<seen_type> || mask_biases<seen_type>;
 
     Input input;
     Factor factor;
