@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -83,6 +84,60 @@ private:
 
 enum class fence { behind, before };
 
+namespace detail {
+
+// Pages with a page on either side that cannot be touched. Kept for the next buffer: a mapping costs more than a row of
+// softmax.
+class fenced_pages {
+public:
+    explicit fenced_pages(std::size_t room) : room_(room), mapped_(room + 2 * page()) {
+        void* const memory = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) std::abort();
+        memory_ = static_cast<unsigned char*>(memory);
+        if (room != 0 && mprotect(memory_ + page(), room, PROT_READ | PROT_WRITE) != 0) std::abort();
+    }
+    ~fenced_pages() { munmap(memory_, mapped_); }
+    fenced_pages(fenced_pages const&) = delete;
+    fenced_pages& operator=(fenced_pages const&) = delete;
+
+    static std::size_t page() {
+        static std::size_t const bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        return bytes;
+    }
+    static std::size_t rounded(std::size_t bytes) { return (bytes + page() - 1) / page() * page(); }
+
+    std::size_t room() const { return room_; }
+    unsigned char* begin() const { return memory_ + page(); }
+    unsigned char* end() const { return begin() + room_; }
+
+    static std::unique_ptr<fenced_pages> take(std::size_t bytes) {
+        auto& spare = kept();
+        for (auto& one : spare) {
+            if (one->room() != rounded(bytes)) continue;
+            std::swap(one, spare.back());
+            auto found = std::move(spare.back());
+            spare.pop_back();
+            return found;
+        }
+        return std::make_unique<fenced_pages>(rounded(bytes));
+    }
+    static void give_back(std::unique_ptr<fenced_pages> pages) {
+        if (kept().size() < 64) kept().push_back(std::move(pages));
+    }
+
+private:
+    static std::vector<std::unique_ptr<fenced_pages>>& kept() {
+        static thread_local std::vector<std::unique_ptr<fenced_pages>> spare;
+        return spare;
+    }
+
+    std::size_t room_;
+    std::size_t mapped_;
+    unsigned char* memory_ = nullptr;
+};
+
+}  // namespace detail
+
 // `count` elements whose last byte (or first, for fence::before) borders on memory that cannot be read: a read outside
 // is a fault.
 template <class T>
@@ -90,16 +145,9 @@ class fenced_buffer {
     static_assert(std::is_trivially_copyable_v<T>);
 
 public:
-    explicit fenced_buffer(std::size_t count, fence side = fence::behind) : count_(count) {
-        auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-        std::size_t const room = (count * sizeof(T) + page - 1) / page * page;
-        mapped_ = room + 2 * page;
-        void* const memory = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) std::abort();
-        memory_ = static_cast<unsigned char*>(memory);
-        if (room != 0 && mprotect(memory_ + page, room, PROT_READ | PROT_WRITE) != 0) std::abort();
-        std::size_t const start = side == fence::before ? page : page + room - count * sizeof(T);
-        data_ = reinterpret_cast<T*>(memory_ + start);
+    explicit fenced_buffer(std::size_t count, fence side = fence::behind)
+        : count_(count), pages_(detail::fenced_pages::take(count * sizeof(T))) {
+        data_ = reinterpret_cast<T*>(side == fence::before ? pages_->begin() : pages_->end() - count * sizeof(T));
         if (count != 0) std::memset(static_cast<void*>(data_), 0xff, count * sizeof(T));
     }
 
@@ -108,7 +156,7 @@ public:
         if (!values.empty()) std::memcpy(data_, values.data(), values.size() * sizeof(T));
     }
 
-    ~fenced_buffer() { munmap(memory_, mapped_); }
+    ~fenced_buffer() { detail::fenced_pages::give_back(std::move(pages_)); }
     fenced_buffer(fenced_buffer const&) = delete;
     fenced_buffer& operator=(fenced_buffer const&) = delete;
 
@@ -120,8 +168,7 @@ public:
 
 private:
     std::size_t count_;
-    std::size_t mapped_ = 0;
-    unsigned char* memory_ = nullptr;
+    std::unique_ptr<detail::fenced_pages> pages_;
     T* data_ = nullptr;
 };
 
