@@ -5,7 +5,8 @@
 #   STAGES="build test sanitize bench"    the stages to run
 #   TARGETS="all"                         what the build stage builds
 #   SANITIZE="*sanitize*:*Sanitize*"      the tests that compute-sanitizer runs, a GoogleTest filter
-#   BENCH_ARGS=""                         more arguments for the bench table (bench/bars.cu)
+#   BENCH_ARGS=""                         more arguments for the bench table (bench/bars.cpp)
+#   QUICK=1                               the bench table on smaller tensors, bars of the present step only
 #   CMAKE_ARGS=""                         more arguments for the configure step
 #
 # Nothing is fetched where GoogleTest and Google Benchmark are installed; CMAKE_PREFIX_PATH in the environment says where.
@@ -58,7 +59,7 @@ sanitize() {
 
 bench() {
     # shellcheck disable=SC2086
-    "$build/bench/bars" --json="$logs/bars.json" ${BENCH_ARGS:-}
+    "$build/bench/bars" --json="$logs/bars.json" ${QUICK:+--quick} ${BENCH_ARGS:-}
 }
 
 if ! nvidia-smi -L; then

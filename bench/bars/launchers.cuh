@@ -1,0 +1,48 @@
+// How the launchers of calls.hpp are made of smx.
+#pragma once
+#include <type_traits>
+
+#include "calls.hpp"
+#include "smx/smx.cuh"
+
+namespace bench {
+
+template <class T>
+auto scores_of(call const& c) {
+    return smx::scores(static_cast<T const*>(c.x), c.shape);
+}
+template <class T>
+auto probabilities_of(call const& c) {
+    return smx::probabilities(static_cast<T*>(c.y));
+}
+inline smx::fixed_scale factor_of(call const& c) { return smx::fixed_scale(c.factor); }
+
+inline auto causal_of(call const&) { return smx::causal_mask::top_left(); }
+inline auto lengths_of(call const& c) { return smx::key_lengths(c.lengths); }
+inline auto flags_of(call const& c) { return smx::mask_tensor(c.flags, c.flags_step); }
+template <class T>
+auto bias_of(call const& c) {
+    return smx::bias_tensor(static_cast<T const*>(c.bias), c.bias_step);
+}
+
+template <class T, class Mask>
+smx::status launch_automatic(cudaStream_t stream, call const& c, Mask const& masks) {
+    return smx::launch_auto(stream, scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c));
+}
+
+namespace detail {
+template <class T, int Cols>
+struct kernel_of {
+    static constexpr smx::policy chosen = smx::choose_policy<T>(Cols);
+    static_assert(chosen.body == smx::body_kind::resident, "rows of this length wait in registers");
+    using group = std::conditional_t<(chosen.lanes <= 32), smx::warp_group<chosen.lanes>, smx::block_group<chosen.lanes>>;
+    using type = smx::resident<group, chosen.vec, chosen.packs, chosen.threads>;
+    static_assert(type::value == chosen, "the kernel is the one that the policy names");
+};
+}  // namespace detail
+
+// The kernel that launch_auto runs for rows of `Cols` elements of type T.
+template <class T, int Cols>
+using chosen_kernel = typename detail::kernel_of<T, Cols>::type;
+
+}  // namespace bench
