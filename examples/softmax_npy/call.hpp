@@ -30,7 +30,7 @@ memory view(std::vector<Element> const& values) {
     return {values.data(), values.size() * sizeof(Element)};
 }
 
-// What is absent is there as its neutral value, so that one mask type serves every combination of options: a diagonal
+// What is absent is there as its neutral value, so that two mask types serve every combination of options: a diagonal
 // that hides nothing, lengths that are all `keys`, one flag of 1 and one bias of 0 with strides of zero.
 struct call {
     dtype in = dtype::f32, out = dtype::f32;
@@ -40,7 +40,8 @@ struct call {
     smx::causal_mask causal = smx::causal_mask::diagonal(smx::most_rows);
     memory lengths;  // int, one a batch
     smx::padding side = smx::padding::right;
-    memory flags;  // bytes, nonzero = visible
+    bool has_tensors = false;  // a mask or a bias tensor; costs every pack of a row something
+    memory flags;              // bytes, nonzero = visible
     smx::strides flag_step;
     memory bias;  // compute type
     smx::strides bias_step;
@@ -90,27 +91,31 @@ struct any_output {
 template <class In, class Run>
 smx::status with_input(call const& c, Run run) {
     using compute = smx::compute_of<In>;
-    auto const mask = smx::both(c.causal, smx::key_lengths(static_cast<int const*>(c.lengths.data), c.side),
-                                smx::mask_tensor(static_cast<unsigned char const*>(c.flags.data), c.flag_step),
-                                smx::bias_tensor(static_cast<compute const*>(c.bias.data), c.bias_step));
-    return run(smx::scores(static_cast<In const*>(c.scores.data), c.shape), smx::fixed_scale(c.scale), mask,
-               any_output{c.probabilities, c.out}, smx::log_sum_exp(static_cast<compute*>(c.log_sum_exp)),
-               c.when_empty);
+    auto const run_with = [&](auto const& mask) {
+        return run(smx::scores(static_cast<In const*>(c.scores.data), c.shape), smx::fixed_scale(c.scale), mask,
+                   any_output{c.probabilities, c.out}, smx::log_sum_exp(static_cast<compute*>(c.log_sum_exp)),
+                   c.when_empty);
+    };
+    auto const structure = smx::both(c.causal, smx::key_lengths(static_cast<int const*>(c.lengths.data), c.side));
+    if (!c.has_tensors) return run_with(structure);
+    return run_with(smx::both(structure, smx::mask_tensor(static_cast<unsigned char const*>(c.flags.data), c.flag_step),
+                              smx::bias_tensor(static_cast<compute const*>(c.bias.data), c.bias_step)));
 }
 
-template <class Run>
-smx::status with_types(call const& c, Run run) {
-    switch (c.in) {
+// f(In()) with the type of the scores.
+template <class Function>
+smx::status with_scores_type(dtype type, Function f) {
+    switch (type) {
         case dtype::f16:
-            return with_input<smx::half>(c, run);
+            return f(smx::half());
         case dtype::bf16:
-            return with_input<smx::bfloat16>(c, run);
+            return f(smx::bfloat16());
         case dtype::f64:
-            return with_input<double>(c, run);
+            return f(double());
         case dtype::f32:
             break;
     }
-    return with_input<float>(c, run);
+    return f(float());
 }
 
 inline void require(smx::status const& result) {

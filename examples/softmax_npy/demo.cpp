@@ -175,6 +175,7 @@ int demo(std::string const& folder, std::string const& picture) {
                 c.scores = view(stored);
                 if (kind.causal) c.causal = smx::causal_mask::top_left();
                 c.lengths = view(kind.lengths ? model.lengths : all_keys);
+                c.has_tensors = kind.flags || kind.bias;
                 c.flags = view(kind.flags ? model.flags : one_flag);
                 if (kind.flags) c.flag_step = broadcast_over(model.mask, model.scores.array.dims);
                 c.bias = view(bias);

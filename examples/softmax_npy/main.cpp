@@ -104,6 +104,7 @@ void run(options const& given) {
     }
     c.lengths = view(lengths);
 
+    c.has_tensors = given.has("--mask") || given.has("--bias");
     std::vector<unsigned char> flags(1, 1);
     if (given.has("--mask")) {
         input_file const mask(given.text("--mask"));

@@ -1,10 +1,14 @@
 // The GPU path of the tool: copies to the device, times smx::launch_auto with events, copies back.
+#include <cuda_runtime_api.h>
+
 #include <memory>
 #include <stdexcept>
 
-#include <smx/smx.cuh>
-
 #include "run.hpp"
+
+// In gpu_launch.cuh, one dtype a translation unit.
+template <class In>
+smx::status launch_on_gpu(call const& c, cudaStream_t stream);
 
 namespace {
 
@@ -38,6 +42,8 @@ std::shared_ptr<CUevent_st> event() {
 std::string gpu_absence() {
     int devices = 0;
     cudaError_t const error = cudaGetDeviceCount(&devices);
+    if (error == cudaErrorInsufficientDriver)
+        return "there is no NVIDIA driver, or one older than this program's CUDA runtime";
     if (error != cudaSuccess) return cudaGetErrorString(error);
     return devices > 0 ? "" : "no CUDA device";
 }
@@ -56,7 +62,7 @@ timing run_on_gpu(call const& host) {
     std::vector<double> seconds;
     for (int run = 0; run < 11; ++run) {
         require(cudaEventRecord(start.get(), stream));
-        require(with_types(c, [&](auto const&... parts) { return smx::launch_auto(stream, parts...); }));
+        require(with_scores_type(c.in, [&](auto in) { return launch_on_gpu<decltype(in)>(c, stream); }));
         require(cudaEventRecord(stop.get(), stream));
         require(cudaEventSynchronize(stop.get()));
         float milliseconds = 0;

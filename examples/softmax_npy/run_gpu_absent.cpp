@@ -1,4 +1,4 @@
-// Stands in for run_gpu.cu where there is no CUDA compiler.
+// Stands in for run_gpu.cpp where there is no CUDA compiler.
 #include <stdexcept>
 
 #include "run.hpp"
