@@ -4,6 +4,8 @@
 
 #include "support/device.cuh"
 
+using example::require;
+
 int main() {
     bool const gpu = example::gpu_found();
     int const batch = 2, heads = 3, queries = 130, keys = 200;
@@ -15,28 +17,30 @@ int main() {
     example::array<int> lengths(gpu, host_lengths);
     example::array<float> lse(gpu, static_cast<std::size_t>(rows));
 
+    // [parts]
     auto const in = smx::scores(x.get(), {batch, heads, queries, keys});
     auto const mask = smx::both(smx::causal_mask::bottom_right(), smx::key_lengths(lengths.get()));
     auto const out = smx::probabilities(y.get());
+    // [/parts]
     if (gpu) {
         cudaStream_t stream;
-        example::require(cudaStreamCreate(&stream));
+        require(cudaStreamCreate(&stream));
         // [graph]
         // No call has been made before: nothing has to be warmed up, allocated or waited for.
         cudaGraph_t graph;
         cudaGraphExec_t executable;
-        example::require(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        require(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
         smx::status const recorded =
             smx::launch_auto(stream, in, smx::inv_sqrt(64), mask, out, smx::log_sum_exp(lse.get()));
-        example::require(cudaStreamEndCapture(stream, &graph));
+        require(cudaStreamEndCapture(stream, &graph));
         if (!example::succeeded(recorded)) return 1;
-        example::require(cudaGraphInstantiate(&executable, graph, 0));
-        example::require(cudaGraphLaunch(executable, stream));
+        require(cudaGraphInstantiate(&executable, graph, 0));
+        require(cudaGraphLaunch(executable, stream));
         // [/graph]
-        example::require(cudaStreamSynchronize(stream));
-        example::require(cudaGraphExecDestroy(executable));
-        example::require(cudaGraphDestroy(graph));
-        example::require(cudaStreamDestroy(stream));
+        require(cudaStreamSynchronize(stream));
+        require(cudaGraphExecDestroy(executable));
+        require(cudaGraphDestroy(graph));
+        require(cudaStreamDestroy(stream));
         std::printf("recorded into a graph by the first call, and replayed\n");
     } else if (!example::succeeded(
                    smx::softmax_on_host(in, smx::inv_sqrt(64), mask, out, smx::log_sum_exp(lse.get())))) {
