@@ -7,8 +7,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INCLUDE = ROOT / "include"
-CXX = os.environ.get("SMX_CXX") or shutil.which("c++")
-NVCC = os.environ.get("SMX_NVCC") or shutil.which("nvcc")
+CXX = os.environ.get("SMX_CXX", shutil.which("c++"))
+NVCC = os.environ.get("SMX_NVCC", shutil.which("nvcc"))  # ctest says "" for a build without CUDA
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 NVCC_WARNINGS = ["-Xcompiler=" + ",".join(WARNINGS), "-Werror=all-warnings"]
 NO_HALF = ["-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__",
