@@ -23,7 +23,7 @@ SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval vis
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) {
         int const col = t.pack_column(p);
-        if (col < t.map.last && col < visible.end && col + vec > visible.begin) fetched[p] = source.template fetch<vec>(col);
+        if (col < t.map.seen.end && col + vec > t.map.seen.begin) fetched[p] = source.template fetch<vec>(col);
     }
     if (t.has_edges()) {
         decltype(source.template fetch<1>(0)) single[Tile::edges > 0 ? Tile::edges : 1] = {};

@@ -54,19 +54,19 @@ SMX_HD void mask_pack(pack<Compute, V>& scores, Seen const& seen, interval span,
 // Callers   any lane, on its own
 template <class Tile, class Seen>
 SMX_HD void mask(Tile& t, Seen const& seen) {
-    interval const visible = seen.span();
     int const packs = t.packs_to_visit();
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) {
         if (!t.is_live(p)) continue;
-        detail::mask_pack(t.middle[p], seen, intersection(visible, {t.map.first, t.map.last}), t.pack_column(p));
+        detail::mask_pack(t.middle[p], seen, t.map.seen, t.pack_column(p));
     }
     if (t.has_edges()) {
+        interval const visible = intersection(seen.span(), {t.map.begin, t.map.end});
         int const edges = t.edges_to_visit();
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
             pack<typename Tile::compute, 1> one{{t.edge[i]}};
-            detail::mask_pack(one, seen, intersection(visible, {t.map.begin, t.map.end}), t.edge_column(i));
+            detail::mask_pack(one, seen, visible, t.edge_column(i));
             t.edge[i] = one[0];
         }
     }

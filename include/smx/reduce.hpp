@@ -100,13 +100,26 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
     return {max, sum};
 }
 
-// The statistics of all lanes together, in every lane.
+namespace detail {
+template <class Group, class = void>
+inline constexpr bool exchanges_warps = false;
+template <class Group>
+inline constexpr bool exchanges_warps<Group, always_void<typename Group::warp_of_warps>> = true;
+}  // namespace detail
+
+// The statistics of all lanes together, in every lane: the maximum first, so that each sum is brought to it once.
 // Callers   all lanes of g, convergent
 template <class Group, class Compute>
 SMX_HD statistics<Compute> all_reduce(Group& g, statistics<Compute> lane) {
-    Compute const max = g.all_reduce(lane.max, maximum());
-    Compute const sum = g.all_reduce(lane.sum * weight(lane.max, anchor(max)), plus());
-    return {max, sum};
+    if constexpr (detail::exchanges_warps<Group>) {
+        typename Group::warp within;
+        typename Group::warp_of_warps across;
+        return smx::all_reduce(across, g.exchange(smx::all_reduce(within, lane), statistics<Compute>()));
+    } else {
+        Compute const max = g.all_reduce(lane.max, maximum());
+        Compute const sum = g.all_reduce(lane.sum * weight(lane.max, anchor(max)), plus());
+        return {max, sum};
+    }
 }
 
 // The statistics of the row, in every lane; the tile still holds its scores, unless it keeps weights.

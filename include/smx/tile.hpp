@@ -10,7 +10,8 @@ SMX_BEGIN
 struct column_map {
     int begin = 0, first = 0, last = 0, end = 0;
     int rank = 0;
-    unsigned live = 0;  // bit p: some lane's pack p can be visible
+    interval seen = {0, 0};  // the columns of packs that can be visible
+    unsigned live = 0;       // bit p: some lane's pack p can be visible
 };
 
 // What a tile holds once its row is reduced.
@@ -48,10 +49,10 @@ struct tile {
         map.rank = rank;
         // The same for all lanes of the group, so that skipping a pack is a jump and not a divergence.
         constexpr int stripe = Lanes * Vec;
-        interval const seen = intersection({map.first, map.last}, visible);
+        map.seen = intersection({map.first, map.last}, visible);
         map.live = 0;
-        if (seen.begin < seen.end) {
-            int const from = (seen.begin - map.first) / stripe, to = (seen.end - 1 - map.first) / stripe;
+        if (map.seen.begin < map.seen.end) {
+            int const from = (map.seen.begin - map.first) / stripe, to = (map.seen.end - 1 - map.first) / stripe;
             map.live = (~0u >> (31 - to)) & (~0u << from);
         }
     }

@@ -15,9 +15,10 @@ public:
                   "a block_group has 64 to 1024 threads, a multiple of 32: use warp_group for 32 and less");
     static constexpr int size = Threads;
     static constexpr int warps = Threads / 32;
+    static constexpr int largest_value = 2 * sizeof(double);
     // Two buffers in turn: a lane that is already in the next reduction cannot overwrite what a slower one still reads.
     struct storage {
-        alignas(16) unsigned char partials[2][warps][sizeof(double)];
+        alignas(16) unsigned char partials[2][warps][largest_value];
     };
 
     SMX_DEVICE explicit block_group(storage& memory) : memory_(memory) {}
@@ -27,12 +28,7 @@ public:
 
     template <class Value, class Op>
     SMX_DEVICE Value all_reduce(Value value, Op op) {
-        static_assert(sizeof(Value) <= sizeof(double), "a block_group reduces values of up to 8 bytes");
-        value = warp_group<32>().all_reduce(value, op);
-        Value* const partials = reinterpret_cast<Value*>(memory_.partials[turn_]);
-        turn_ ^= 1;
-        if (threadIdx.x % 32 == 0) partials[threadIdx.x / 32] = value;
-        __syncthreads();
+        Value const* const partials = publish(warp_group<32>().all_reduce(value, op));
         // Every lane folds the partials of all warps in the same order.
         value = partials[0];
         SMX_UNROLL
@@ -40,7 +36,30 @@ public:
         return value;
     }
 
+    // The two levels of a reduction, for values whose lanes and warps are better reduced in steps of their own: reduce over `warp`, exchange,
+    // reduce over `warp_of_warps`.
+    using warp = warp_group<32>;
+    using warp_of_warps = warp_group<(warps <= 2 ? 2 : warps <= 4 ? 4 : warps <= 8 ? 8 : warps <= 16 ? 16 : 32)>;
+
+    // Gives     lane i of each warp_of_warps the value of warp i; `neutral` where there is no such warp
+    template <class Value>
+    SMX_DEVICE Value exchange(Value value, Value neutral) {
+        Value const* const partials = publish(value);
+        int const w = warp_of_warps().rank();
+        return w < warps ? partials[w] : neutral;
+    }
+
 private:
+    template <class Value>
+    SMX_DEVICE Value const* publish(Value value) {
+        static_assert(sizeof(Value) <= largest_value, "a block_group reduces values of up to 16 bytes");
+        Value* const partials = reinterpret_cast<Value*>(memory_.partials[turn_]);
+        turn_ ^= 1;
+        if (threadIdx.x % 32 == 0) partials[threadIdx.x / 32] = value;
+        __syncthreads();
+        return partials;
+    }
+
     storage& memory_;
     int turn_ = 0;
 };
