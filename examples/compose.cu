@@ -46,7 +46,9 @@ SMX_HD void attention_row(Group& g, dot_products const& scores, Output const& ou
     for (int p = 0; p < t.packs_to_visit(); ++p) {
         for (int i = 0; i < Tile::vec; ++i) add(t.middle[p][i]);
     }
-    for (int i = 0; i < t.edges_to_visit(); ++i) add(t.edge[i]);
+    if (t.has_edges()) {
+        for (int i = 0; i < t.edges_to_visit(); ++i) add(t.edge[i]);
+    }
     entropy = g.all_reduce(entropy, smx::plus());
     if (g.rank() == 0) entropies[row.index] = entropy;
 
