@@ -22,6 +22,8 @@ inline std::runtime_error failure(std::string const& path, char const* what) {
 inline std::vector<unsigned char> read(std::string const& path) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) throw std::runtime_error(path + ": is a directory");
+    if (std::filesystem::is_character_file(path, ignored) || std::filesystem::is_block_file(path, ignored))
+        throw std::runtime_error(path + ": is a device");  // and may have no end
     std::FILE* const stream = std::fopen(path.c_str(), "rb");
     if (!stream) throw failure(path, "cannot be opened");
     std::vector<unsigned char> bytes;

@@ -1,4 +1,5 @@
 // softmax_npy: scaled mask softmax of a .npy file, on the GPU or on the CPU.
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <new>
@@ -41,7 +42,6 @@ bool same_file(std::string const& a, std::string const& b) {
     return std::filesystem::weakly_canonical(a, ignored) == std::filesystem::weakly_canonical(b, ignored);
 }
 
-// The place of an axis is kept, the keys are summed away.
 npy::shape without_keys(npy::shape dims) {
     dims.pop_back();
     return dims;
@@ -54,80 +54,81 @@ void write(file::output& to, dtype type, npy::shape const& dims, std::vector<uns
     to.close();
 }
 
-void run(options const& given) {
-    // Options are checked before any file is read.
-    std::string const& out_path = given.text("--out");
-    bool const is_bfloat16 = given.has("--scores-dtype") && given.choice<bool>("--scores-dtype", {{"bf16", true}});
-    auto const when_empty = given.choice<smx::empty_row>(
-        "--empty",
-        {{"zeros", smx::empty_row::zeros}, {"uniform", smx::empty_row::uniform}, {"nan", smx::empty_row::nan}});
-    auto where =
-        given.choice<device>("--device", {{"auto", device::automatic}, {"cpu", device::cpu}, {"gpu", device::gpu}});
-    if (given.has("--left") && !given.has("--lengths")) throw std::runtime_error("--left needs --lengths");
-    if (given.has("--lse") && same_file(out_path, given.text("--lse")))
-        throw std::runtime_error("--out and --lse name the same file");
-
+// What the options say by themselves, checked before any file is read.
+call call_of(options const& given) {
     call c;
-    c.when_empty = when_empty;
     c.scale = scale_of(given);
     if (given.has("--causal")) c.causal = causal_of(given);
+    c.side = given.has("--left") ? smx::padding::left : smx::padding::right;
+    if (given.has("--left") && !given.has("--lengths")) throw std::runtime_error("--left needs --lengths");
+    c.when_empty = given.choice<smx::empty_row>(
+        "--empty",
+        {{"zeros", smx::empty_row::zeros}, {"uniform", smx::empty_row::uniform}, {"nan", smx::empty_row::nan}});
     c.out = given.choice<dtype>("--out-dtype",
                                 {{"f32", dtype::f32}, {"f16", dtype::f16}, {"bf16", dtype::bf16}, {"f64", dtype::f64}});
-    if (where != device::cpu) {
-        std::string const absence = gpu_absence();
-        if (where == device::gpu && !absence.empty()) throw std::runtime_error("--device gpu: " + absence);
-        where = absence.empty() ? device::gpu : device::cpu;
-    }
+    if (given.has("--lse") && same_file(given.text("--out"), given.text("--lse")))
+        throw std::runtime_error("--out and --lse name the same file");
+    return c;
+}
+
+bool uses_gpu(options const& given) {
+    auto const where =
+        given.choice<device>("--device", {{"auto", device::automatic}, {"cpu", device::cpu}, {"gpu", device::gpu}});
+    if (where == device::cpu) return false;
+    std::string const absence = gpu_absence();
+    if (where == device::gpu && !absence.empty()) throw std::runtime_error("--device gpu: " + absence);
+    return absence.empty();
+}
+
+void run(options const& given) {
+    call c = call_of(given);
+    bool const is_bfloat16 = given.has("--scores-dtype") && given.choice<bool>("--scores-dtype", {{"bf16", true}});
+    bool const on_gpu = uses_gpu(given);
+    std::string const& out_path = given.text("--out");
 
     input_file const scores(given.text("--scores"));
     npy::shape const& dims = scores.array.dims;
     c.in = scores_dtype(scores, is_bfloat16);
+    if (!given.has("--out-dtype")) c.out = c.in;
     c.shape = scores_extents(scores);
     c.scores = view(scores.array.bytes);
-    if (!given.has("--out-dtype")) c.out = c.in;
     dtype const compute = compute_of(c.in);
-    if (compute == dtype::f32 && !std::isfinite(static_cast<float>(c.scale))) {
+    if (compute == dtype::f32 && !std::isfinite(static_cast<float>(c.scale)))
         throw std::runtime_error("--scale '" + given.text("--scale") + "' is too large for float arithmetic");
-    }
-
-    std::string masks;
-    if (given.has("--causal")) masks += ", causal " + given.text("--causal");
 
     // Nothing is computed for a tensor without elements, and nothing the size of its other extents is allocated.
     bool const runs = c.elements() > 0 || (given.has("--lse") && c.rows() > 0);
+    std::string masks = given.has("--causal") ? ", causal " + given.text("--causal") : "";
 
     std::vector<int> lengths(runs ? static_cast<std::size_t>(c.shape.batch) : 0, static_cast<int>(c.shape.keys));
     if (given.has("--lengths")) {
         lengths = key_lengths(input_file(given.text("--lengths")), c.shape);
-        if (given.has("--left")) c.side = smx::padding::left;
         masks += given.has("--left") ? ", left lengths" : ", lengths";
     }
     c.lengths = view(lengths);
 
     c.has_tensors = given.has("--mask") || given.has("--bias");
-    std::vector<unsigned char> flags(1, 1);
+    std::vector<unsigned char> flags(1, 1), bias(bytes_of(compute), 0);
     if (given.has("--mask")) {
         input_file const mask(given.text("--mask"));
         c.flag_step = broadcast_over(mask, dims);
         flags = mask_flags(mask);
         masks += ", mask " + npy::text_of(mask.array.dims);
     }
-    c.flags = view(flags);
-
-    std::vector<unsigned char> bias(bytes_of(compute), 0);
     if (given.has("--bias")) {
         input_file const added(given.text("--bias"));
         c.bias_step = broadcast_over(added, dims);
         bias = bias_values(added, compute);
         masks += ", bias " + npy::text_of(added.array.dims);
     }
+    c.flags = view(flags);
     c.bias = view(bias);
 
-    std::vector<unsigned char> probabilities(c.elements() * bytes_of(c.out)),
-        log_sum_exp(runs ? c.rows() * bytes_of(compute) : 0);
+    std::vector<unsigned char> probabilities(c.elements() * bytes_of(c.out));
+    std::vector<unsigned char> log_sum_exp(runs ? c.rows() * bytes_of(compute) : 0);
     c.probabilities = probabilities.data();
     c.log_sum_exp = log_sum_exp.data();
-    timing const took = !runs ? timing{"nothing to do"} : where == device::gpu ? run_on_gpu(c) : run_on_cpu(c);
+    timing const took = !runs ? timing{"nothing to do"} : on_gpu ? run_on_gpu(c) : run_on_cpu(c);
 
     file::output out(out_path);
     write(out, c.out, dims, probabilities);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs softmax_npy as a user does: every option against a softmax written out here, and every kind of bad input.
+"""Runs softmax_npy as a user does: every option against a softmax written out here, and every kind of bad input. Then smx_demo.
 
-    test_tool.py PATH_OF_SOFTMAX_NPY
+    test_tool.py PATH_OF_SOFTMAX_NPY PATH_OF_SMX_DEMO
 """
 import ast
 import itertools
@@ -10,13 +10,16 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
-TOOL = None
+TOOL = DEMO = None
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 CODES = {"f2": "e", "f4": "f", "f8": "d", "b1": "?", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q"}
 TOLERANCE = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 1e-6, "f64": 1e-13}
 NAN, INF = math.nan, math.inf
@@ -351,6 +354,7 @@ class ToolTest(unittest.TestCase):
         (self.at / "folder").mkdir()
         self.refuse("none.npy: cannot be opened: No such file", "--scores", "none.npy", "--out", "p.npy")
         self.refuse("folder: is a directory", "--scores", "folder", "--out", "p.npy")
+        self.refuse("/dev/zero: is a device", "--scores", "/dev/zero", "--out", "p.npy")
         good = npy("f4", (2, 3), packed("f4", gauss(6)))
         for wanted, data in (
             ("not a .npy file", b""),
@@ -415,6 +419,60 @@ class ToolTest(unittest.TestCase):
         self.refuse("none.npy: cannot be opened", *base, "--mask", "none.npy")
 
 
+class DemoTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.picture = pathlib.Path(self.folder.name) / "head.png"
+
+    def run_demo(self, data):
+        return subprocess.run([DEMO, data, self.picture], capture_output=True, text=True, timeout=120, check=False)
+
+    def test_every_row_is_within_its_bound(self):
+        done = self.run_demo(DATA)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rows = re.findall(r"^\S.* (f32|f16) +\[6,12,43,43\] .* (\S+) (1e-0[36])  (?:the model|double)$", done.stdout, re.MULTILINE)
+        self.assertEqual(len(rows), 12 * len(ToolTest.devices), done.stdout)
+        for dtype, error, bound in rows:
+            self.assertEqual(bound, "1e-06" if dtype == "f32" else "1e-03")
+            self.assertLessEqual(float(error), float(bound))
+        self.assertIn(str(self.picture), done.stdout)
+
+    def test_the_picture_is_a_png(self):
+        self.run_demo(DATA)
+        data = self.picture.read_bytes()
+        self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
+        chunks, at = {}, 8
+        while at < len(data):
+            size = struct.unpack(">I", data[at : at + 4])[0]
+            name, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
+            self.assertEqual(zlib.crc32(name + body), struct.unpack(">I", data[at + 8 + size : at + 12 + size])[0], name)
+            chunks[name] = body
+            at += 12 + size
+        self.assertEqual(list(chunks), [b"IHDR", b"PLTE", b"IDAT", b"IEND"])
+        width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
+        pixels = zlib.decompress(chunks[b"IDAT"])
+        self.assertEqual(len(pixels), height * (width + 1))
+        self.assertEqual(set(pixels[:: width + 1]), {0}, "no line is filtered")
+        self.assertLess(max(pixels), len(chunks[b"PLTE"]) // 3)
+        self.assertGreater(len(set(pixels)), 100, "a picture has many shades")
+
+    def test_a_wrong_answer_is_an_error(self):
+        data = pathlib.Path(self.folder.name) / "data"
+        shutil.copytree(DATA, data)
+        dtype, shape, values = load(data / "probabilities.npy")
+        values[1000] += 2e-3
+        save(data / "probabilities.npy", dtype, shape, values)
+        done = self.run_demo(data)
+        self.assertEqual((done.returncode, done.stderr), (1, "smx_demo: an error exceeds its bound\n"))
+        self.assertEqual(done.stdout.count("TOO LARGE"), 6 * len(ToolTest.devices))
+
+    def test_missing_data_is_an_error(self):
+        done = self.run_demo(self.folder.name)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"\Asmx_demo: .*scores.npy: cannot be opened: [^\n]+\n\Z")
+
+
 def gpu_runs():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder)
@@ -426,7 +484,7 @@ def gpu_runs():
 
 
 if __name__ == "__main__":
-    TOOL = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    TOOL, DEMO = (str(pathlib.Path(sys.argv.pop(1)).resolve()) for _ in range(2))
     if gpu_runs():
         ToolTest.devices = ["cpu", "gpu"]
     unittest.main()
