@@ -80,7 +80,7 @@ struct any_output {
 
         template <class T, int V, class Compute>
         SMX_HD void store_as(int col, smx::pack<Compute, V> const& values) const {
-            smx::write_pack(static_cast<T*>(data) + first + col, smx::narrow<T>(values));
+            smx::dense_output<T>{static_cast<T*>(data) + first, {}}.bind(smx::row_id()).store(col, values);
         }
     };
 
