@@ -39,14 +39,21 @@ SMX_HIDDEN inline status current_device(int& device) {
 
 // Asked of the driver once a device.
 SMX_HIDDEN inline status limits_of(int device, device_limits& limits) {
-    static std::atomic<int> known[most_devices];
-    int bytes = device < most_devices ? known[device].load(std::memory_order_relaxed) : 0;
+    static std::atomic<int> shared_bytes[most_devices];
+    static std::atomic<int> capability[most_devices];
+    bool const remembers = device < most_devices;
+    int bytes = remembers ? shared_bytes[device].load(std::memory_order_acquire) : 0;
+    int major = remembers ? capability[device].load(std::memory_order_relaxed) : 0;
     if (bytes == 0) {
-        cudaError_t const error = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+        cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+        if (error == cudaSuccess) error = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
         if (error != cudaSuccess) return cuda_status(error, "cudaDeviceGetAttribute");
-        if (device < most_devices) known[device].store(bytes, std::memory_order_relaxed);
+        if (remembers) {
+            capability[device].store(major, std::memory_order_relaxed);
+            shared_bytes[device].store(bytes, std::memory_order_release);
+        }
     }
-    limits.shared_bytes_per_block = bytes;
+    limits = {bytes, major >= 9};
     return {};
 }
 
@@ -63,16 +70,24 @@ SMX_HIDDEN status allow_shared_memory(int device, int64 bytes) {
     return {};
 }
 
+template <class Operands>
+row_shape shape_of(Operands const& o) {
+    return {o.shape.keys, Operands::element_bytes, int{sizeof(typename Operands::compute)}, detail::rows_touch(o.input, o.output, o.shape),
+            detail::rows_aligned(o.input), Operands::spans_row};
+}
+
 // Requires  o passed check() and has rows
 template <class Kernel, class Operands>
-SMX_HIDDEN status launch_checked(cudaStream_t stream, Operands const& o, int device, device_limits limits) {
-    using compute = typename Operands::compute;
-    if (o.shape.keys > Kernel::longest_row)
-        return detail::wrong(errc::too_large, "keys", "no more than the kernel's lanes * vec * packs, or another kernel", o.shape.keys);
-    int64 const shared = Kernel::template shared_bytes<compute>(o.shape.keys);
-    if (shared > limits.shared_bytes_per_block)
-        return detail::wrong(errc::device_limit, "keys", "few enough for the device's shared memory; bytes needed", shared);
-    if constexpr (Kernel::value.body == body_kind::staged) {
+SMX_HIDDEN status launch_checked(cudaStream_t stream, Operands const& o, row_shape shape, int device, device_limits limits) {
+    int64 const shared = Kernel::shared_bytes(shape);
+    if (!Kernel::can_run(shape, limits)) {
+        if (shape.cols > Kernel::value.columns() && (Kernel::value.body == body_kind::resident || Kernel::value.body == body_kind::packed))
+            return detail::wrong(errc::too_large, "keys", "no more than the kernel's lanes * vec * packs, or another kernel", shape.cols);
+        if (Kernel::value.body == body_kind::packed && !shape.rows_touch)
+            return detail::wrong(errc::bad_stride, "x and y", "packed, of one element size and in one phase of 16 bytes, or another kernel", 0);
+        return detail::wrong(errc::device_limit, "kernel", "one the device has shared memory and instructions for; bytes needed", shared);
+    }
+    if constexpr (Kernel::value.body == body_kind::staged || Kernel::value.body == body_kind::packed) {
         if (status const s = allow_shared_memory<Kernel, Operands>(device, shared); !s) return s;
     }
     constexpr int64 most_x = 0x7fffffff, most_y = 65535;
@@ -103,11 +118,9 @@ SMX_HIDDEN status launch(cudaStream_t stream, shaped_input<Input> const& x, Fact
     launching::untouched_error const keep;
     int device = 0;
     device_limits limits;
-    if (Kernel::template shared_bytes<typename Input::compute>(o.shape.keys) > 0) {
-        if (status const s = launching::current_device(device); !s) return s;
-        if (status const s = launching::limits_of(device, limits); !s) return s;
-    }
-    return launching::launch_checked<Kernel>(stream, o, device, limits);
+    if (status const s = launching::current_device(device); !s) return s;
+    if (status const s = launching::limits_of(device, limits); !s) return s;
+    return launching::launch_checked<Kernel>(stream, o, launching::shape_of(o), device, limits);
 }
 
 // Scaled mask softmax by the kernel that suits the shape; choose_policy says which.
@@ -123,9 +136,10 @@ SMX_HIDDEN status launch_auto(cudaStream_t stream, shaped_input<Input> const& x,
     device_limits limits;
     if (status const s = launching::current_device(device); !s) return s;
     if (status const s = launching::limits_of(device, limits); !s) return s;
-    return detail::with_first<typename Input::compute>(
-        detail::automatic_kernels<pack_columns_of<Input>>(), o.shape.keys, limits,
-        [&](auto kernel) { return launching::launch_checked<decltype(kernel)>(stream, o, device, limits); });
+    row_shape const shape = launching::shape_of(o);
+    return detail::with_first(detail::automatic_kernels<pack_columns_of<Input>>(), shape, limits, [&](auto kernel) {
+        return launching::launch_checked<decltype(kernel)>(stream, o, shape, device, limits);
+    });
 }
 
 SMX_END_KERNELS

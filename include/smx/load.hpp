@@ -21,9 +21,15 @@ SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval vis
     decltype(source.template fetch<vec>(0)) fetched[Tile::packs] = {};
     int const packs = t.packs_to_visit();
     SMX_UNROLL
-    for (int p = 0; p < packs; ++p) {
-        int const col = t.pack_column(p);
-        if (col < t.map.seen.end && col + vec > t.map.seen.begin) fetched[p] = source.template fetch<vec>(col);
+    for (int b = 0; b < Tile::blocks; ++b) {
+        if (t.is_whole(b)) {
+            t.for_packs(b, packs, [&](int p) { fetched[p] = source.template fetch<vec>(t.pack_column(p)); });
+        } else {
+            t.for_packs(b, packs, [&](int p) {
+                int const col = t.pack_column(p);
+                if (col < t.map.seen.end && col + vec > t.map.seen.begin) fetched[p] = source.template fetch<vec>(col);
+            });
+        }
     }
     if (t.has_edges()) {
         decltype(source.template fetch<1>(0)) single[Tile::edges > 0 ? Tile::edges : 1] = {};
@@ -36,8 +42,7 @@ SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval vis
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) t.edge[i] = source.template widen<1>(single[i])[0];
     }
-    SMX_UNROLL
-    for (int p = 0; p < packs; ++p) t.middle[p] = source.template widen<vec>(fetched[p]);
+    t.for_live_packs([&](int p) { t.middle[p] = source.template widen<vec>(fetched[p]); });
 }
 
 // The whole row.

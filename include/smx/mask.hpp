@@ -2,6 +2,7 @@
 //
 // A mask is any value with  bind(row_id, extents) const, which works out once what one row sees and gives a row mask:
 //   interval span() const;                            superset of the visible columns, within [0, keys); exact unless it tests
+//   static constexpr bool spans_row;                  the span is always [0, keys); absent = false
 //   static constexpr bool tests;                      absent = false
 //   template <int V> unsigned visible(int col) const; bit i = column col + i is visible; asked for packs within [0, keys) that touch the span;
 //                                                     bits outside the span are ignored
@@ -54,11 +55,12 @@ SMX_HD void mask_pack(pack<Compute, V>& scores, Seen const& seen, interval span,
 // Callers   any lane, on its own
 template <class Tile, class Seen>
 SMX_HD void mask(Tile& t, Seen const& seen) {
+    constexpr bool asks = mask_tests<Seen> || mask_biases<Seen>;
     int const packs = t.packs_to_visit();
     SMX_UNROLL
-    for (int p = 0; p < packs; ++p) {
-        if (!t.is_live(p)) continue;
-        detail::mask_pack(t.middle[p], seen, t.map.seen, t.pack_column(p));
+    for (int b = 0; b < Tile::blocks; ++b) {
+        if (!t.is_live(b) || (!asks && t.is_whole(b))) continue;
+        t.for_packs(b, packs, [&](int p) { detail::mask_pack(t.middle[p], seen, t.map.seen, t.pack_column(p)); });
     }
     if (t.has_edges()) {
         interval const visible = intersection(seen.span(), {t.map.begin, t.map.end});
@@ -87,6 +89,7 @@ SMX_HD void hide_edges(Tile& t) {
 struct no_mask {
     struct row {
         int cols;
+        static constexpr bool spans_row = true;
         SMX_HD interval span() const { return {0, cols}; }
     };
     SMX_HD row bind(row_id id, extents) const { return {id.cols}; }
@@ -105,6 +108,7 @@ struct both_mask {
 
         static constexpr bool tests = mask_tests<FirstRow> || mask_tests<SecondRow>;
         static constexpr bool biases = mask_biases<FirstRow> || mask_biases<SecondRow>;
+        static constexpr bool spans_row = mask_spans_row<FirstRow> && mask_spans_row<SecondRow>;
 
         SMX_HD interval span() const { return intersection(first.span(), second.span()); }
 

@@ -37,12 +37,14 @@ SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_r
     };
     int const packs = t.packs_to_visit();
     SMX_UNROLL
-    for (int p = 0; p < packs; ++p) {
-        if (t.is_live(p)) {
-            SMX_UNROLL
-            for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = probability(t.middle[p][i]);
+    for (int b = 0; b < Tile::blocks; ++b) {
+        if (t.is_live(b)) {
+            t.for_packs(b, packs, [&](int p) {
+                SMX_UNROLL
+                for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = probability(t.middle[p][i]);
+            });
         } else {
-            t.middle[p] = filled_pack<Tile::vec>(filling);
+            t.for_packs(b, packs, [&](int p) { t.middle[p] = filled_pack<Tile::vec>(filling); });
         }
     }
     if (t.has_edges()) {

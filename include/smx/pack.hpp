@@ -36,7 +36,8 @@ struct alignas(widest_access(N * int{sizeof(T)}) > int{alignof(T)} ? widest_acce
     T data[N];
 };
 
-enum class traffic { once, shared };  // once: read or written once, let it leave the caches first · shared: other rows will want it
+// once: global memory read or written once, let it leave the caches first · shared: any memory that will be wanted again
+enum class traffic { once, shared };
 
 template <int Access>
 struct access_word;
@@ -70,20 +71,31 @@ SMX_HD void read_as(raw_pack<T, N>& into, T const* from) {
     SMX_UNROLL
     for (int i = 0; i < N * int{sizeof(T)} / Access; ++i) {
         word const* const source = reinterpret_cast<word const*>(from) + i;
-        reinterpret_cast<word*>(into.data)[i] = Traffic == traffic::once ? __ldcs(source) : *source;
+        if constexpr (Traffic == traffic::once) {
+            reinterpret_cast<word*>(into.data)[i] = __ldcs(source);
+        } else {
+            reinterpret_cast<word*>(into.data)[i] = *source;
+        }
     }
 #else
     __builtin_memcpy(into.data, from, sizeof(into.data));
 #endif
 }
 
-template <int Access, class T, int N>
+template <int Access, traffic Traffic, class T, int N>
 SMX_HD void write_as(T* into, raw_pack<T, N> const& from) {
 #if SMX_DEVICE_CODE
     using word = typename access_word<Access>::type;
     SMX_UNROLL
-    for (int i = 0; i < N * int{sizeof(T)} / Access; ++i)
-        __stcs(reinterpret_cast<word*>(into) + i, reinterpret_cast<word const*>(from.data)[i]);
+    for (int i = 0; i < N * int{sizeof(T)} / Access; ++i) {
+        word* const target = reinterpret_cast<word*>(into) + i;
+        word const value = reinterpret_cast<word const*>(from.data)[i];
+        if constexpr (Traffic == traffic::once) {
+            __stcs(target, value);
+        } else {
+            *target = value;
+        }
+    }
 #else
     __builtin_memcpy(into, from.data, sizeof(from.data));
 #endif
@@ -91,11 +103,11 @@ SMX_HD void write_as(T* into, raw_pack<T, N> const& from) {
 
 }  // namespace detail
 
-// Memory that one row reads and no other: `pointer` lies on a multiple of the pack's own size, or of 16 bytes if that is less.
-template <int N, class T>
+// `pointer` lies on a multiple of the pack's own size, or of 16 bytes if that is less.
+template <int N, detail::traffic Traffic, class T>
 SMX_HD detail::raw_pack<T, N> read_aligned(T const* pointer) {
     detail::raw_pack<T, N> raw;
-    detail::read_as<detail::widest_access(N * int{sizeof(T)}), detail::traffic::once>(raw, pointer);
+    detail::read_as<detail::widest_access(N * int{sizeof(T)}), Traffic>(raw, pointer);
     return raw;
 }
 
@@ -114,16 +126,16 @@ SMX_HD detail::raw_pack<T, N> read_shared(T const* pointer) {
     return raw;
 }
 
-// Memory written once, at any element address.
-template <int N, class T>
+// Any element address.
+template <detail::traffic Traffic, int N, class T>
 SMX_HD void write_pack(T* pointer, detail::raw_pack<T, N> const& raw) {
     constexpr int widest = detail::widest_access(N * int{sizeof(T)});
     if (detail::is_aligned(pointer, widest)) {
-        detail::write_as<widest>(pointer, raw);
+        detail::write_as<widest, Traffic>(pointer, raw);
     } else if (widest > 4 && sizeof(T) < 4 && detail::is_aligned(pointer, 4)) {
-        detail::write_as<(widest > 4 && sizeof(T) < 4) ? 4 : int{sizeof(T)}>(pointer, raw);
+        detail::write_as<(widest > 4 && sizeof(T) < 4) ? 4 : int{sizeof(T)}, Traffic>(pointer, raw);
     } else {
-        detail::write_as<int{sizeof(T)}>(pointer, raw);
+        detail::write_as<int{sizeof(T)}, Traffic>(pointer, raw);
     }
 }
 

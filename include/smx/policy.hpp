@@ -4,10 +4,11 @@
 
 #include "group.hpp"
 #include "row/operands.hpp"
+#include "row/packed_rows.hpp"
 
 SMX_BEGIN
 
-enum class body_kind { resident, staged, online };
+enum class body_kind { resident, packed, staged, online };
 
 // The numbers that name a kernel.
 struct policy {
@@ -17,7 +18,7 @@ struct policy {
     int vec;      // columns a pack
     int packs;    // a lane (and chunk)
 
-    // Columns that fit the lanes' registers: the longest row of a resident kernel, the chunk of any other.
+    // Columns that fit the lanes' registers: the longest row of a resident or packed kernel, the chunk of any other.
     constexpr int columns() const { return lanes * vec * packs; }
 };
 
@@ -26,12 +27,26 @@ constexpr bool operator==(policy const& a, policy const& b) {
 }
 constexpr bool operator!=(policy const& a, policy const& b) { return !(a == b); }
 
+// What of a device decides between kernels.
+struct device_limits {
+    int64 shared_bytes_per_block = 48 * 1024;  // with opt-in, where the device has it
+    bool bulk_copies = false;                  // compute capability 9.0 and later
+};
+
+// What of a call decides between kernels.
+struct row_shape {
+    int64 cols = 0;
+    int element_bytes = 0;     // of the scores
+    int compute_bytes = 4;
+    bool rows_touch = true;    // x and y are packed, with elements of one size, in one phase of 16 bytes
+    bool aligned = true;       // every row of x starts at a multiple of 16 bytes
+    bool spans_row = true;     // the mask has no structure that spares loads
+};
+
 namespace detail {
 
 template <class Group>
 constexpr int usual_threads = 128;
-template <int Lanes>
-constexpr int usual_threads<warp_group<Lanes>> = 128;
 template <int Threads>
 constexpr int usual_threads<block_group<Threads>> = Threads;
 
@@ -48,18 +63,21 @@ struct kernel_type {
     using group = Group;
     static constexpr int lanes = group_size<Group>;
     static constexpr int threads = Threads;
-    static constexpr int rows_per_block = Threads / lanes;
     static_assert(Threads % lanes == 0 && Threads >= 1 && Threads <= 1024, "a block holds whole groups, and at most 1024 threads");
     // Enough threads that other rows hide a row's latency, as far as registers allow: 64 a thread for 32 elements a lane, 80 where a mask
     // is asked for every pack, 128 for more elements.
     static constexpr int blocks_per_sm(bool asks_mask) {
-        int const wanted = Body == body_kind::resident && Vec * Packs <= 32 ? (asks_mask ? 768 : 1024) : 512;
+        bool const small = (Body == body_kind::resident || Body == body_kind::packed) && Vec * Packs <= 32;
+        int const wanted = small ? (asks_mask ? 768 : 1024) : 512;
         return Threads < wanted ? wanted / Threads : 1;
     }
     static constexpr policy value{Body, lanes, Threads, Vec, Packs};
 
     template <class Compute>
     using tile_type = tile<lanes, Vec, Packs, Compute, Body == body_kind::online ? kept::scores : kept::weights>;
+
+    static constexpr int rows_per_block = Threads / lanes;
+    static constexpr int64 shared_bytes(row_shape) { return 0; }
 };
 
 }  // namespace detail
@@ -67,52 +85,66 @@ struct kernel_type {
 // The row waits in registers: up to lanes * Vec * Packs columns.
 template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
 struct resident : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::resident> {
-    template <class Compute>
-    static constexpr int64 shared_bytes(int64) {
-        return 0;
-    }
-    static constexpr int64 longest_row = int64{resident::value.columns()};
+    static constexpr bool can_run(row_shape shape, device_limits) { return shape.cols <= resident::value.columns(); }
 
     template <class Operands>
-    static SMX_HD void run(Group& g, Operands const& o, int64 index, void*) {
-        run_resident<typename resident::template tile_type<typename Operands::compute>>(g, o, index);
+    static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
+        int64 const index = first + group;
+        if (index < o.rows.count()) run_resident<typename resident::template tile_type<typename Operands::compute>>(g, o, index);
     }
 };
 
-// The scores wait in shared memory, a chunk at a time: as long a row as the device has shared memory for.
-template <class Group, int Vec, int Packs>
-struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_size<Group>, body_kind::staged> {
-    template <class Compute>
-    static constexpr int64 shared_bytes(int64 cols) {
-        return staged<Compute>::template bytes<typename chunked_staged::template tile_type<Compute>>(cols);
+// Several rows that touch in memory move as one piece, by bulk copies: any length and address at the speed of the copy.
+template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
+struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packed> {
+    static_assert(packed::lanes <= 32, "the lanes of a packed row lie in one warp");
+
+    static constexpr int64 shared_bytes(row_shape shape) { return packed::rows_per_block * shape.cols * shape.element_bytes + 16; }
+    static constexpr bool can_run(row_shape shape, device_limits limits) {
+        return limits.bulk_copies && shape.rows_touch && shape.cols <= packed::value.columns() &&
+               shared_bytes(shape) <= limits.shared_bytes_per_block;
     }
-    static constexpr int64 longest_row = most_columns;
 
     template <class Operands>
-    static SMX_HD void run(Group& g, Operands const& o, int64 index, void* shared) {
+    static SMX_HD void run(Group& g, Operands const& o, int64 first, int, void* shared, uint64* barrier) {
+        if constexpr (detail::can_touch<typename Operands::input_type, typename Operands::output_type>) {
+            using tile_type = typename packed::template tile_type<typename Operands::compute>;
+            int64 const left = o.rows.count() - first;
+            int const count = left < packed::rows_per_block ? static_cast<int>(left) : packed::rows_per_block;
+            run_packed(block_of<tile_type, Threads>(), g, o, first, count, shared, barrier);
+        }
+    }
+};
+
+// Weights wait in shared memory, a chunk at a time: as long a row as the device has shared memory for.
+template <class Group, int Vec, int Packs>
+struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_size<Group>, body_kind::staged> {
+    static constexpr int64 shared_bytes(row_shape shape) {
+        using float_tile = typename chunked_staged::template tile_type<float>;
+        using double_tile = typename chunked_staged::template tile_type<double>;
+        return shape.compute_bytes == 4 ? staged<float>::template bytes<float_tile>(shape.cols)
+                                        : staged<double>::template bytes<double_tile>(shape.cols);
+    }
+    static constexpr bool can_run(row_shape shape, device_limits limits) { return shared_bytes(shape) <= limits.shared_bytes_per_block; }
+
+    template <class Operands>
+    static SMX_HD void run(Group& g, Operands const& o, int64 first, int, void* shared, uint64*) {
         using compute = typename Operands::compute;
-        run_chunked<typename chunked_staged::template tile_type<compute>>(g, staged<compute>(shared), o, index);
+        run_chunked<typename chunked_staged::template tile_type<compute>>(g, staged<compute>(shared), o, first);
     }
 };
 
 // The row is read twice: any length, no memory.
 template <class Group, int Vec, int Packs>
 struct chunked_online : detail::kernel_type<Group, Vec, Packs, detail::usual_threads<Group>, body_kind::online> {
-    template <class Compute>
-    static constexpr int64 shared_bytes(int64) {
-        return 0;
-    }
-    static constexpr int64 longest_row = most_columns;
+    static constexpr bool can_run(row_shape, device_limits) { return true; }
 
     template <class Operands>
-    static SMX_HD void run(Group& g, Operands const& o, int64 index, void*) {
-        run_chunked<typename chunked_online::template tile_type<typename Operands::compute>>(g, online(), o, index);
+    static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
+        int64 const index = first + group;
+        if (index < o.rows.count())
+            run_chunked<typename chunked_online::template tile_type<typename Operands::compute>>(g, online(), o, index);
     }
-};
-
-// What of a device decides between kernels.
-struct device_limits {
-    int64 shared_bytes_per_block = 48 * 1024;  // with opt-in, where the device has it
 };
 
 template <class... Kernels>
@@ -123,39 +155,38 @@ namespace detail {
 // The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first.
 template <int Vec>
 using automatic_kernels = kernel_list<
-    resident<warp_group<2>, Vec, 2>, resident<warp_group<4>, Vec, 2>, resident<warp_group<8>, Vec, 2>, resident<warp_group<8>, Vec, 4>,
-    resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 4>, resident<block_group<64>, Vec, 4>, resident<block_group<128>, Vec, 4>,
-    resident<block_group<256>, Vec, 4>, resident<block_group<512>, Vec, 4>, resident<block_group<512>, Vec, 8>,
+    resident<warp_group<2>, Vec, 2>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 4>,
+    resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 4, 64>, resident<block_group<64>, Vec, 4>,
+    resident<block_group<96>, Vec, 4>, resident<block_group<128>, Vec, 4>, resident<block_group<128>, Vec, 8>,
+    resident<block_group<320>, Vec, 4>, resident<block_group<512>, Vec, 4>, resident<block_group<512>, Vec, 8>,
     chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
 
-template <class Kernel, class Compute>
-constexpr bool can_run(int64 cols, device_limits limits) {
-    return cols <= Kernel::longest_row && Kernel::template shared_bytes<Compute>(cols) <= limits.shared_bytes_per_block;
-}
-
-// Calls visit(kernel) with the first kernel of the list that can run rows of this length; gives what it gives.
-template <class Compute, class Visit, class Kernel, class... Rest>
-constexpr auto with_first(kernel_list<Kernel, Rest...>, int64 cols, device_limits limits, Visit const& visit) {
+// Calls visit(kernel) with the first kernel of the list that can run such rows; gives what it gives.
+template <class Visit, class Kernel, class... Rest>
+constexpr auto with_first(kernel_list<Kernel, Rest...>, row_shape shape, device_limits limits, Visit const& visit) {
     if constexpr (sizeof...(Rest) > 0) {
-        if (!can_run<Kernel, Compute>(cols, limits)) return with_first<Compute>(kernel_list<Rest...>(), cols, limits, visit);
+        if (!Kernel::can_run(shape, limits)) return with_first(kernel_list<Rest...>(), shape, limits, visit);
     }
     return visit(Kernel());
 }
 
 }  // namespace detail
 
-// The kernel that launch_auto runs for rows of `cols` elements of type T. It does not look at the number of rows: the same row gives the same
+// The kernel that launch_auto runs for such rows of elements of type T. It does not look at the number of rows: the same row gives the same
 // bits in any batch.
 template <class T>
-constexpr policy choose_policy(int64 cols, device_limits limits = {}) {
-    return detail::with_first<compute_of<T>>(detail::automatic_kernels<pack_columns_of<dense_input<T>>>(), cols, limits,
-                                             [](auto kernel) { return decltype(kernel)::value; });
+constexpr policy choose_policy(row_shape shape, device_limits limits = {}) {
+    shape.element_bytes = int{sizeof(T)};
+    shape.compute_bytes = int{sizeof(compute_of<T>)};
+    return detail::with_first(detail::automatic_kernels<pack_columns_of<dense_input<T>>>(), shape, limits,
+                              [](auto kernel) { return decltype(kernel)::value; });
 }
 
 // Writes one line about a policy, at most `size` bytes with its end; gives the length it would have needed, as snprintf does.
 inline int explain(policy const& p, char* buffer, int size) {
     char const* const waits = p.body == body_kind::resident ? "the row waits in registers"
-                              : p.body == body_kind::staged ? "the row's scores wait in shared memory"
+                              : p.body == body_kind::packed ? "rows move through shared memory as one piece"
+                              : p.body == body_kind::staged ? "the row's weights wait in shared memory"
                                                             : "the row is read twice";
     return snprintf(buffer, size > 0 ? static_cast<unsigned long>(size) : 0,
                     "%d lanes a row, %d threads a block, packs of %d columns, %d a lane (%d columns at a time); %s", p.lanes, p.threads, p.vec,

@@ -221,16 +221,18 @@ struct extras_of {
     RowOutput row_output;
 };
 
+// An empty_row says what empty rows become; anything else is the row output.
 inline extras_of<no_row_output> collect() { return {empty_row::zeros, {}}; }
-template <class... Rest>
-auto collect(empty_row when_empty, Rest... rest) {
+template <class First, class... Rest>
+auto collect(First const& first, Rest const&... rest) {
     auto all = detail::collect(rest...);
-    all.when_empty = when_empty;
-    return all;
-}
-template <class T, class... Rest>
-auto collect(log_sum_exp<T> row_output, Rest... rest) {
-    return extras_of<log_sum_exp<T>>{detail::collect(rest...).when_empty, row_output};
+    if constexpr (same_type<First, empty_row>) {
+        all.when_empty = first;
+        return all;
+    } else {
+        static_assert(same_type<decltype(all.row_output), no_row_output>, "a call has one row output");
+        return extras_of<First>{all.when_empty, first};
+    }
 }
 
 template <class T>

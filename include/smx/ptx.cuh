@@ -46,5 +46,43 @@ SMX_DEVICE unsigned floats_to_bfloat16s(float low, float high) {
 }
 #endif
 
+#if SMX_ARCH >= 900
+// Addresses of shared memory as instructions want them.
+SMX_DEVICE unsigned shared_address(void const* pointer) { return static_cast<unsigned>(__cvta_generic_to_shared(pointer)); }
+
+SMX_DEVICE void barrier_init(uint64* barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+SMX_DEVICE void barrier_expect(uint64* barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+SMX_DEVICE void barrier_wait(uint64* barrier, int parity) {
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "again:\n"
+        "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n"
+        "}" ::"r"(shared_address(barrier)),
+        "r"(parity)
+        : "memory");
+}
+// Makes ordinary writes to shared memory visible to bulk copies.
+SMX_DEVICE void fence_for_bulk_copy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Both addresses and `bytes` are multiples of 16.
+SMX_DEVICE void bulk_load(void* shared, void const* global, int bytes, uint64* barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(shared)),
+                 "l"(global), "r"(bytes), "r"(shared_address(barrier))
+                 : "memory");
+}
+SMX_DEVICE void bulk_store(void* global, void const* shared, int bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(shared_address(shared)), "r"(bytes) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+// Until the shared memory of every bulk store has been read.
+SMX_DEVICE void bulk_stores_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+#endif
+
 }  // namespace ptx
 SMX_END

@@ -52,18 +52,15 @@ SMX_HD Compute log_sum_exp_of(statistics<Compute> stats) {
 template <class Tile>
 SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
     using compute = typename Tile::compute;
-    int const packs = t.packs_to_visit();
     int const edges = t.edges_to_visit();
     bool const has_edges = t.has_edges();
 
     // One running value for each place in a pack: independent, and what a compiler can vectorise.
     pack<compute, Tile::vec> tops = filled_pack<Tile::vec>(neg_inf<compute>());
-    SMX_UNROLL
-    for (int p = 0; p < packs; ++p) {
-        if (!t.is_live(p)) continue;
+    t.for_live_packs([&](int p) {
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) tops[i] = maximum()(tops[i], t.middle[p][i]);
-    }
+    });
     compute max = tops[0];
     SMX_UNROLL
     for (int i = 1; i < Tile::vec; ++i) max = maximum()(max, tops[i]);
@@ -75,16 +72,14 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
     constexpr bool keeps_weights = Tile::keeps == kept::weights;
     compute const anchored = anchor(max);
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
-    SMX_UNROLL
-    for (int p = 0; p < packs; ++p) {
-        if (!t.is_live(p)) continue;
+    t.for_live_packs([&](int p) {
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) {
             compute const w = weight(t.middle[p][i], anchored);
             sums[i] += w;
             if constexpr (keeps_weights) t.middle[p][i] = w;
         }
-    }
+    });
     compute sum = sums[0];
     SMX_UNROLL
     for (int i = 1; i < Tile::vec; ++i) sum += sums[i];

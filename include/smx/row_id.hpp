@@ -119,6 +119,7 @@ public:
           short_(count_ <= 0x7fffffff && queries_.has_short_form() && heads_.has_short_form()) {}
 
     SMX_HD int64 count() const { return count_; }
+    SMX_HD int cols() const { return cols_; }
 
     SMX_HD row_id operator[](int64 index) const {
         if (short_) {

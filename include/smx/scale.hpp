@@ -7,13 +7,10 @@ SMX_BEGIN
 // Each score becomes score * factor, rounded once.
 template <class Tile>
 SMX_HD void scale(Tile& t, typename Tile::compute factor) {
-    int const packs = t.packs_to_visit();
-    SMX_UNROLL
-    for (int p = 0; p < packs; ++p) {
-        if (!t.is_live(p)) continue;
+    t.for_live_packs([&](int p) {
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = rounded_product(t.middle[p][i], factor);
-    }
+    });
     settle_products(t.middle);
     if (t.has_edges()) {
         int const edges = t.edges_to_visit();

@@ -20,6 +20,41 @@ SMX_HD T* row_pointer(T* data, strides const& step, row_id const& row) {
     return data + (row.batch * step.batch + row.head * step.head + row.query * step.query);
 }
 
+// A row of elements side by side in memory. Fetching and widening are two steps, so that all packs of a lane are on their way before the
+// first is waited for.
+template <class T, detail::traffic Traffic>
+struct memory_input_row {
+    T const* start;
+
+    using compute = compute_of<T>;
+
+    // Packs start where the address is a multiple of a pack (of 16 bytes, if a pack is longer).
+    template <int V>
+    SMX_HD int head() const {
+        constexpr unsigned bytes = detail::widest_access(V * int{sizeof(T)});
+        unsigned const past = static_cast<unsigned>(reinterpret_cast<uint64>(start)) % bytes;
+        return static_cast<int>((bytes - past) % bytes / sizeof(T));
+    }
+    template <int V>
+    SMX_HD detail::raw_pack<T, V> fetch(int col) const {
+        return read_aligned<V, Traffic>(start + col);
+    }
+    template <int V>
+    static SMX_HD pack<compute, V> widen(detail::raw_pack<T, V> const& raw) {
+        return smx::widen<compute>(raw);
+    }
+};
+
+template <class T, detail::traffic Traffic>
+struct memory_output_row {
+    T* start;
+
+    template <int V, class Compute>
+    SMX_HD void store(int col, pack<Compute, V> const& values) const {
+        write_pack<Traffic>(start + col, narrow<T>(values));
+    }
+};
+
 // Shape     data: batch x heads x queries x keys, `step` elements apart, key stride 1
 // Requires  data aligned to one element, in global memory
 template <class T>
@@ -27,29 +62,11 @@ struct dense_input {
     T const* data;
     strides step;
 
+    using element = T;
     using compute = compute_of<T>;
     static constexpr int pack_columns = sizeof(T) < 16 ? 16 / int{sizeof(T)} : 1;
 
-    // Fetching and widening are two steps, so that all packs of a lane are on their way before the first is waited for.
-    struct row {
-        T const* start;
-
-        // Packs start where x's address is a multiple of a pack (of 16 bytes, if a pack is longer).
-        template <int V>
-        SMX_HD int head() const {
-            constexpr unsigned bytes = detail::widest_access(V * int{sizeof(T)});
-            unsigned const past = static_cast<unsigned>(reinterpret_cast<uint64>(start)) % bytes;
-            return static_cast<int>((bytes - past) % bytes / sizeof(T));
-        }
-        template <int V>
-        SMX_HD detail::raw_pack<T, V> fetch(int col) const {
-            return read_aligned<V>(start + col);
-        }
-        template <int V>
-        static SMX_HD pack<compute, V> widen(detail::raw_pack<T, V> const& raw) {
-            return smx::widen<compute>(raw);
-        }
-    };
+    using row = memory_input_row<T, detail::traffic::once>;
 
     SMX_HD row bind(row_id id) const { return {row_pointer(data, step, id)}; }
 };
@@ -58,6 +75,12 @@ template <class Input, class = void>
 inline constexpr int pack_columns_of = 16 / int{sizeof(typename Input::compute)};
 template <class Input>
 inline constexpr int pack_columns_of<Input, always_void<decltype(Input::pack_columns)>> = Input::pack_columns;
+
+// Bytes of a stored element, of compute where an input does not say.
+template <class Input, class = void>
+inline constexpr int element_bytes_of = sizeof(typename Input::compute);
+template <class Input>
+inline constexpr int element_bytes_of<Input, always_void<typename Input::element>> = sizeof(typename Input::element);
 
 namespace detail {
 
@@ -143,16 +166,10 @@ struct dense_output {
     T* data;
     strides step;
 
+    using element = T;
     static constexpr hidden when_hidden = Hidden;
 
-    struct row {
-        T* start;
-
-        template <int V, class Compute>
-        SMX_HD void store(int col, pack<Compute, V> const& values) const {
-            write_pack(start + col, narrow<T>(values));
-        }
-    };
+    using row = memory_output_row<T, detail::traffic::once>;
 
     SMX_HD row bind(row_id id) const { return {row_pointer(data, step, id)}; }
 };

@@ -11,7 +11,8 @@ struct column_map {
     int begin = 0, first = 0, last = 0, end = 0;
     int rank = 0;
     interval seen = {0, 0};  // the columns of packs that can be visible
-    unsigned live = 0;       // bit p: some lane's pack p can be visible
+    unsigned live = 0;       // bit b: some lane's block b of packs can be visible
+    unsigned whole = 0;      // bit b: every lane's is, to the last column
 };
 
 // What a tile holds once its row is reduced.
@@ -33,6 +34,9 @@ struct tile {
     static constexpr kept keeps = Kept;
     static constexpr int edges = (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
     static constexpr int capacity = Lanes * Vec * Packs;
+    // Packs are looked at in blocks of 8 columns a lane or more: a jump for fewer costs more than it saves.
+    static constexpr int packs_per_block = Vec >= 8 ? 1 : 8 / Vec < Packs ? 8 / Vec : Packs;
+    static constexpr int blocks = (Packs + packs_per_block - 1) / packs_per_block;
 
     pack<Compute, Vec> middle[Packs];
     pack<Compute, (edges > 0 ? edges : 1)> edge;
@@ -47,20 +51,40 @@ struct tile {
         map.last = map.first + (part.end - map.first) / Vec * Vec;
         map.end = part.end;
         map.rank = rank;
-        // The same for all lanes of the group, so that skipping a pack is a jump and not a divergence.
-        constexpr int stripe = Lanes * Vec;
+        // The same for all lanes of the group, so that skipping a block is a jump and not a divergence.
+        constexpr int stripe = Lanes * Vec * packs_per_block;
         map.seen = intersection({map.first, map.last}, visible);
-        map.live = 0;
+        map.live = map.whole = 0;
         if (map.seen.begin < map.seen.end) {
-            int const from = (map.seen.begin - map.first) / stripe, to = (map.seen.end - 1 - map.first) / stripe;
-            map.live = (~0u >> (31 - to)) & (~0u << from);
+            int const from = map.seen.begin - map.first, to = map.seen.end - map.first;
+            map.live = bits_below((to + stripe - 1) / stripe) & ~bits_below(from / stripe);
+            map.whole = bits_below(to / stripe) & ~bits_below((from + stripe - 1) / stripe);
         }
     }
 
     // First column of pack p; the pack exists if that is below map.last.
     SMX_HD int pack_column(int p) const { return map.first + (p * Lanes + map.rank) * Vec; }
-    // Tiles of one or two packs take every pack as live: asking would cost more than it saves.
-    SMX_HD bool is_live(int p) const { return Packs <= 2 || (map.live >> p & 1u) != 0; }
+    // A tile of one or two blocks takes both as live.
+    SMX_HD bool is_live(int block) const { return blocks <= 2 || (map.live >> block & 1u) != 0; }
+    SMX_HD bool is_whole(int block) const { return (map.whole >> block & 1u) != 0; }
+
+    // Calls visit(p) for every pack p of a block.
+    template <class Visit>
+    static SMX_HD void for_packs(int block, int packs_to_visit, Visit const& visit) {
+        SMX_UNROLL
+        for (int i = 0; i < packs_per_block; ++i) {
+            if (block * packs_per_block + i < packs_to_visit) visit(block * packs_per_block + i);
+        }
+    }
+    // Calls visit(p) for every pack p that can be visible to some lane.
+    template <class Visit>
+    SMX_HD void for_live_packs(Visit const& visit) const {
+        int const packs = packs_to_visit();
+        SMX_UNROLL
+        for (int b = 0; b < blocks; ++b) {
+            if (is_live(b)) for_packs(b, packs, visit);
+        }
+    }
 
     // Column of edge slot i; the slot is used if that is below map.end.
     SMX_HD int edge_column(int i) const {
@@ -69,7 +93,7 @@ struct tile {
         return slot < before ? map.begin + slot : map.last + slot - before;
     }
 
-    // Slots to walk through. On a GPU all of them, in unrolled loops: packs that are not live are jumped over, edges only when the row has
+    // Slots to walk through. On a GPU all of them, in unrolled loops: blocks that are not live are jumped over, edges only when the row has
     // none. On the CPU those the part fills.
     SMX_HD int packs_to_visit() const {
 #if SMX_DEVICE_CODE
@@ -88,6 +112,9 @@ struct tile {
         return in_part <= 0 ? 0 : (in_part + Lanes - 1) / Lanes;
 #endif
     }
+
+private:
+    static SMX_HD constexpr unsigned bits_below(int n) { return n >= 32 ? ~0u : (1u << n) - 1u; }
 };
 
 SMX_END

@@ -21,6 +21,10 @@ struct select_type<false, Then, Else> {
 template <class...>
 using always_void = void;
 
+// A value of a type, for decltype alone.
+template <class T>
+T const& some();
+
 template <class...>
 inline constexpr bool always_false = false;
 
@@ -35,5 +39,12 @@ template <class Seen, class = void>
 inline constexpr bool mask_biases = false;
 template <class Seen>
 inline constexpr bool mask_biases<Seen, always_void<decltype(Seen::biases)>> = Seen::biases;
+
+// A row mask whose span is always the whole row: `static constexpr bool spans_row = true` (absent means false). Nothing is lost by loading
+// such rows as one piece.
+template <class Seen, class = void>
+inline constexpr bool mask_spans_row = false;
+template <class Seen>
+inline constexpr bool mask_spans_row<Seen, always_void<decltype(Seen::spans_row)>> = Seen::spans_row;
 
 SMX_END

@@ -19,6 +19,7 @@ struct flag_tensor {
         interval seen;
 
         static constexpr bool tests = true;
+        static constexpr bool spans_row = true;  // but for rows that share one flag
 
         SMX_HD interval span() const { return seen; }
 

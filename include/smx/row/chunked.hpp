@@ -26,10 +26,7 @@ public:
     template <class Tile>
     SMX_HD void put(int chunk, Tile const& t) const {
         Compute* const mine = chunk_memory<Tile>(chunk);
-        int const packs = t.packs_to_visit();
-        SMX_UNROLL
-        for (int p = 0; p < packs; ++p) {
-            if (!t.is_live(p)) continue;
+        t.for_live_packs([&](int p) {
             SMX_UNROLL
             for (int w = 0; w < words<Tile>; ++w) {
                 word<Tile> one;
@@ -37,7 +34,7 @@ public:
                 for (int i = 0; i < unit<Tile>; ++i) one.data[i] = t.middle[p][w * unit<Tile> + i];
                 word_at<Tile>(mine, p * words<Tile> + w, t.map.rank) = one;
             }
-        }
+        });
         if (t.has_edges()) {
             int const edges = t.edges_to_visit();
             SMX_UNROLL
@@ -49,17 +46,14 @@ public:
     template <class Tile, class Make>
     SMX_HD void get(int chunk, Tile& t, Make) const {
         Compute* const mine = chunk_memory<Tile>(chunk);
-        int const packs = t.packs_to_visit();
-        SMX_UNROLL
-        for (int p = 0; p < packs; ++p) {
-            if (!t.is_live(p)) continue;
+        t.for_live_packs([&](int p) {
             SMX_UNROLL
             for (int w = 0; w < words<Tile>; ++w) {
                 word<Tile> const one = word_at<Tile>(mine, p * words<Tile> + w, t.map.rank);
                 SMX_UNROLL
                 for (int i = 0; i < unit<Tile>; ++i) t.middle[p][w * unit<Tile> + i] = one.data[i];
             }
-        }
+        });
         if (t.has_edges()) {
             int const edges = t.edges_to_visit();
             SMX_UNROLL

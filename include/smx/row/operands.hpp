@@ -9,8 +9,11 @@ struct operands {
     using input_type = Input;
     using output_type = Output;
     using compute = typename Input::compute;
-    using seen_type = decltype(static_cast<Mask const*>(nullptr)->bind(row_id(), extents()));
+    static constexpr int element_bytes = element_bytes_of<Input>;
+    using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
     static constexpr bool asks_mask = mask_tests<seen_type> || mask_biases<seen_type>;
+
+    static constexpr bool spans_row = mask_spans_row<seen_type>;
 
     Input input;
     Factor factor;
