@@ -24,7 +24,7 @@ with tempfile.TemporaryDirectory() as place:
     scratch = pathlib.Path(place)
     write_lists(scratch / "cuda", headers())
     write_lists(scratch / "plain", [name for name in headers(".hpp") if name not in CUDA_TYPES])
-    common = ["-std=c++17", "-I", SOURCES, "-I", INCLUDE, "-c", "-o"]
+    common = ["-std=c++17", "-O2", "-I", SOURCES, "-I", INCLUDE, "-c", "-o"]
     must(CXX, *common, scratch / "third.o", *WARNINGS, "-I", scratch / "plain", SOURCES / "third.cpp")
     for relocatable in ("-rdc=false", "-rdc=true"):
         for name in ("first", "second"):
