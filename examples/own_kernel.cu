@@ -39,6 +39,8 @@ int main() {
     });
     bool const good = example::agrees("probabilities", example::as_floats(y.content()), expected, 1e-3);
 
+    if (!gpu) return good ? 0 : 1;
+
     // Rows that the kernel cannot hold are refused before anything is launched.
     smx::status const refused = attention_softmax(nullptr, x.get(), y.get(), {1, 4096});
     example::succeeded(refused);

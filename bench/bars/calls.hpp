@@ -25,14 +25,17 @@ struct call {
 enum class mask_kind { none, causal, flags, bias, causal_lengths_flags, causal_bias, bias_flags, all_four };
 
 constexpr bool has_causal(mask_kind m) {
-    return m == mask_kind::causal || m == mask_kind::causal_lengths_flags || m == mask_kind::causal_bias || m == mask_kind::all_four;
+    return m == mask_kind::causal || m == mask_kind::causal_lengths_flags || m == mask_kind::causal_bias ||
+           m == mask_kind::all_four;
 }
 constexpr bool has_lengths(mask_kind m) { return m == mask_kind::causal_lengths_flags || m == mask_kind::all_four; }
 constexpr bool has_flags(mask_kind m) {
-    return m == mask_kind::flags || m == mask_kind::causal_lengths_flags || m == mask_kind::bias_flags || m == mask_kind::all_four;
+    return m == mask_kind::flags || m == mask_kind::causal_lengths_flags || m == mask_kind::bias_flags ||
+           m == mask_kind::all_four;
 }
 constexpr bool has_bias(mask_kind m) {
-    return m == mask_kind::bias || m == mask_kind::causal_bias || m == mask_kind::bias_flags || m == mask_kind::all_four;
+    return m == mask_kind::bias || m == mask_kind::causal_bias || m == mask_kind::bias_flags ||
+           m == mask_kind::all_four;
 }
 
 // launch_auto. Every dtype without a mask; half with one mask.
@@ -42,14 +45,14 @@ smx::status launch_causal_half(cudaStream_t stream, call const& c);
 smx::status launch_flags_half(cudaStream_t stream, call const& c);
 smx::status launch_bias_half(cudaStream_t stream, call const& c);
 
-// The kernel that choose_policy names for rows of 2048 columns, with any mask: one kernel a dtype and mask where launch_auto would compile
-// the whole list.
+// The kernel that choose_policy names for rows of 2048 columns, with any mask: one kernel a dtype and mask where
+// launch_auto would compile the whole list.
 inline constexpr int article_columns = 2048;
 template <class T>
 smx::status launch_article(cudaStream_t stream, mask_kind masks, call const& c);
 
-// Host seconds of a call of launch_auto on half scores, and of cudaLaunchKernelEx with the same kernel and arguments: medians over rounds
-// short enough for the queue, taken in turn.
+// Host seconds of a call of launch_auto on half scores, and of cudaLaunchKernelEx with the same kernel and arguments:
+// medians over rounds short enough for the queue, taken in turn.
 struct launch_cost {
     double automatic, bare;
 };

@@ -15,7 +15,8 @@ smx::status launch_dense<smx::half>(cudaStream_t stream, call const& c) {
 launch_cost measure_launch_cost(call const& c) {
     constexpr int columns = 32;
     using kernel = chosen_kernel<smx::half, columns>;
-    auto const o = smx::make_operands(scores_of<smx::half>(c), factor_of(c), smx::no_mask(), probabilities_of<smx::half>(c));
+    auto const o =
+        smx::make_operands(scores_of<smx::half>(c), factor_of(c), smx::no_mask(), probabilities_of<smx::half>(c));
     cudaStream_t stream = nullptr;
     must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
     cudaLaunchConfig_t config = {};
@@ -38,7 +39,8 @@ launch_cost measure_launch_cost(call const& c) {
             if (smx::status const s = launch_dense<smx::half>(stream, c); !s) failed = s;
         }));
         bare.push_back(seconds_of_one([&] {
-            must(cudaLaunchKernelEx(&config, smx::softmax_kernel<kernel, std::remove_const_t<decltype(o)>>, o), "cudaLaunchKernelEx");
+            must(cudaLaunchKernelEx(&config, smx::softmax_kernel<kernel, std::remove_const_t<decltype(o)>>, o),
+                 "cudaLaunchKernelEx");
         }));
     }
     must(cudaStreamDestroy(stream), "cudaStreamDestroy");

@@ -35,7 +35,8 @@ template <class T, int Cols>
 struct kernel_of {
     static constexpr smx::policy chosen = smx::choose_policy<T>(Cols);
     static_assert(chosen.body == smx::body_kind::resident, "rows of this length wait in registers");
-    using group = std::conditional_t<(chosen.lanes <= 32), smx::warp_group<chosen.lanes>, smx::block_group<chosen.lanes>>;
+    using group =
+        std::conditional_t<(chosen.lanes <= 32), smx::warp_group<chosen.lanes>, smx::block_group<chosen.lanes>>;
     using type = smx::resident<group, chosen.vec, chosen.packs, chosen.threads>;
     static_assert(type::value == chosen, "the kernel is the one that the policy names");
 };

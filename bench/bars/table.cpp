@@ -31,10 +31,14 @@ std::string padded(std::string const& words, int width, bool right = false) {
 std::string number(double value, quantity what) {
     if (std::isnan(value)) return "-";
     switch (what) {
-        case quantity::share_of_copy: return text("%.3f", value);
-        case quantity::microseconds: return text("%.2f µs", value);
-        case quantity::ratio: return text("× %.3f", value);
-        case quantity::bytes: return text("%.0f B", value);
+        case quantity::share_of_copy:
+            return text("%.3f", value);
+        case quantity::microseconds:
+            return text("%.2f µs", value);
+        case quantity::ratio:
+            return text("× %.3f", value);
+        case quantity::bytes:
+            return text("%.0f B", value);
     }
     return "";
 }
@@ -43,7 +47,8 @@ std::string bar_of(outcome const& o, int stage) {
     if (!o.of->has_bar(stage)) return "";
     double const bar = o.of->bars[stage - 1];
     bool const at_least = o.of->what == quantity::share_of_copy;
-    return text("%s%.*f %s", at_least ? "≥" : "≤", o.of->what == quantity::bytes ? 0 : 2, bar, o.held(stage) ? "held" : "MISSED");
+    return text("%s%.*f %s", at_least ? "≥" : "≤", o.of->what == quantity::bytes ? 0 : 2, bar,
+                o.held(stage) ? "held" : "MISSED");
 }
 
 std::string time_of(outcome const& o) {
@@ -57,8 +62,9 @@ std::string peer_of(outcome const& o, peers const& known) {
     if (found == known.end()) return "";
     peer const& p = found->second;
     if (p.share <= 0) return text("%s %.2f µs", p.name.c_str(), p.microseconds);
-    return p.microseconds > 0 ? text("%s %.2f (%.*f µs)", p.name.c_str(), p.share, p.microseconds < 100 ? 2 : 0, p.microseconds)
-                              : text("%s %.2f", p.name.c_str(), p.share);
+    return p.microseconds > 0
+               ? text("%s %.2f (%.*f µs)", p.name.c_str(), p.share, p.microseconds < 100 ? 2 : 0, p.microseconds)
+               : text("%s %.2f", p.name.c_str(), p.share);
 }
 
 std::string quoted(std::string const& words) {
@@ -70,32 +76,42 @@ std::string quoted(std::string const& words) {
     return result + "\"";
 }
 
-std::string json_number(double value, int digits) { return std::isfinite(value) ? text("%.*g", digits, value) : "null"; }
+std::string json_number(double value, int digits) {
+    return std::isfinite(value) ? text("%.*g", digits, value) : "null";
+}
 
 char const* name_of(quantity what) {
     switch (what) {
-        case quantity::share_of_copy: return "share of copy";
-        case quantity::microseconds: return "microseconds";
-        case quantity::ratio: return "ratio";
-        case quantity::bytes: return "bytes";
+        case quantity::share_of_copy:
+            return "share of copy";
+        case quantity::microseconds:
+            return "microseconds";
+        case quantity::ratio:
+            return "ratio";
+        case quantity::bytes:
+            return "bytes";
     }
     return "";
 }
 
 std::string json_case(outcome const& o, peers const& known) {
     bench_case const& c = *o.of;
-    std::string line = "\"name\": " + quoted(c.name) + ", \"work\": " + quoted(c.work) + ", \"dtype\": " + quoted(name_of(c.type)) +
-                       text(", \"rows\": %lld, \"cols\": %lld, \"quantity\": \"%s\"", c.rows, c.cols, name_of(c.what)) +
-                       ", \"value\": " + json_number(o.value, 5) + ", \"microseconds\": " + json_number(o.result.time.median * 1e6, 6) +
-                       ", \"spread\": " + json_number(o.result.time.spread, 3) + ", \"floor_bytes\": " + json_number(o.result.floor_bytes, 15) +
-                       ", \"mhz\": " + json_number(o.result.time.mhz, 5) + ", \"kernel\": " + quoted(o.result.kernel);
+    std::string line =
+        "\"name\": " + quoted(c.name) + ", \"work\": " + quoted(c.work) + ", \"dtype\": " + quoted(name_of(c.type)) +
+        text(", \"rows\": %lld, \"cols\": %lld, \"quantity\": \"%s\"", o.result.rows, c.cols, name_of(c.what)) +
+        ", \"value\": " + json_number(o.value, 5) +
+        ", \"microseconds\": " + json_number(o.result.time.median * 1e6, 6) +
+        ", \"spread\": " + json_number(o.result.time.spread, 3) +
+        ", \"floor_bytes\": " + json_number(o.result.floor_bytes, 15) +
+        ", \"mhz\": " + json_number(o.result.time.mhz, 5) + ", \"kernel\": " + quoted(o.result.kernel);
     if (!o.result.note.empty()) line += ", \"note\": " + quoted(o.result.note);
     if (!o.error.empty()) line += ", \"error\": " + quoted(o.error);
     if (auto const found = known.find(c.name); found != known.end()) {
         peer const& p = found->second;
-        line += ", \"peer\": {\"name\": " + quoted(p.name) + ", \"share\": " + (p.share > 0 ? json_number(p.share, 4) : "null") +
-                ", \"microseconds\": " + (p.microseconds > 0 ? json_number(p.microseconds, 6) : "null") + ", \"gpu\": " + quoted(p.gpu) +
-                ", \"date\": " + quoted(p.date) + "}";
+        line += ", \"peer\": {\"name\": " + quoted(p.name) +
+                ", \"share\": " + (p.share > 0 ? json_number(p.share, 4) : "null") +
+                ", \"microseconds\": " + (p.microseconds > 0 ? json_number(p.microseconds, 6) : "null") +
+                ", \"gpu\": " + quoted(p.gpu) + ", \"date\": " + quoted(p.date) + "}";
     }
     return line;
 }
@@ -117,7 +133,8 @@ peers read_peers(std::string const& path) {
             }
         }
         if (fields.size() < 6) continue;
-        known[fields[0]] = {fields[1], std::strtod(fields[2].c_str(), nullptr), std::strtod(fields[3].c_str(), nullptr), fields[4], fields[5]};
+        known[fields[0]] = {fields[1], std::strtod(fields[2].c_str(), nullptr), std::strtod(fields[3].c_str(), nullptr),
+                            fields[4], fields[5]};
     }
     return known;
 }
@@ -128,13 +145,14 @@ void print_table(std::vector<outcome> const& outcomes, peers const& known, run_f
         name_width = std::max(name_width, static_cast<int>(o.of->name.size()));
         peer_width = std::max(peer_width, static_cast<int>(peer_of(o, known).size()));
     }
-    std::printf("\n%s · %s%s · copy %.0f GB/s before, %.0f after; shares are of the larger\n", facts.gpu.c_str(), facts.date.c_str(),
-                facts.quick ? " · small tensors" : "", facts.copy_before, facts.copy_after);
-    auto const line = [&](std::string const& name, std::string const& best, std::string const& time, std::string const& value,
-                          std::string const& bar1, std::string const& bar2, std::string const& mhz, std::string const& kernel) {
-        std::printf("%s  %s  %s  %s  %s  %s  %s  %s\n", padded(name, name_width).c_str(), padded(best, peer_width).c_str(),
-                    padded(time, 15, true).c_str(), padded(value, 9, true).c_str(), padded(bar1, 12).c_str(), padded(bar2, 12).c_str(),
-                    padded(mhz, 5, true).c_str(), kernel.c_str());
+    std::printf("\n%s · %s%s · copy %.0f GB/s before, %.0f after; shares are of the larger\n", facts.gpu.c_str(),
+                facts.date.c_str(), facts.quick ? " · small tensors" : "", facts.copy_before, facts.copy_after);
+    auto const line = [&](std::string const& name, std::string const& best, std::string const& time,
+                          std::string const& value, std::string const& bar1, std::string const& bar2,
+                          std::string const& mhz, std::string const& kernel) {
+        std::printf("%s  %s  %s  %s  %s  %s  %s  %s\n", padded(name, name_width).c_str(),
+                    padded(best, peer_width).c_str(), padded(time, 15, true).c_str(), padded(value, 9, true).c_str(),
+                    padded(bar1, 12).c_str(), padded(bar2, 12).c_str(), padded(mhz, 5, true).c_str(), kernel.c_str());
     };
     line("work", "best known peer", "time µs", "of copy", "bar", "bar, step 2", "MHz", "kernel");
     for (outcome const& o : outcomes) {
@@ -149,13 +167,17 @@ void print_table(std::vector<outcome> const& outcomes, peers const& known, run_f
         gpu = p.gpu;
         date = p.date;
     }
-    if (!known.empty()) std::printf("Peers: measured on one %s, %s; shares of the copy of their own process.\n", gpu.c_str(), date.c_str());
+    if (!known.empty())
+        std::printf("Peers: measured on one %s, %s; shares of the copy of their own process.\n", gpu.c_str(),
+                    date.c_str());
 }
 
-bool write_json(std::string const& path, std::vector<outcome> const& outcomes, peers const& known, run_facts const& facts) {
+bool write_json(std::string const& path, std::vector<outcome> const& outcomes, peers const& known,
+                run_facts const& facts) {
     std::ofstream file(path);
-    file << "{\n\"gpu\": " << quoted(facts.gpu) << ",\n\"date\": " << quoted(facts.date) << ",\n\"quick\": " << (facts.quick ? "true" : "false")
-         << ",\n\"stage\": " << facts.stage << ",\n\"copy_gbs\": {\"before\": " << json_number(facts.copy_before, 6)
+    file << "{\n\"gpu\": " << quoted(facts.gpu) << ",\n\"date\": " << quoted(facts.date)
+         << ",\n\"quick\": " << (facts.quick ? "true" : "false") << ",\n\"stage\": " << facts.stage
+         << ",\n\"copy_gbs\": {\"before\": " << json_number(facts.copy_before, 6)
          << ", \"after\": " << json_number(facts.copy_after, 6) << "},\n\"bars\": [";
     char const* separator = "\n";
     for (outcome const& o : outcomes) {

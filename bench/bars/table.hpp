@@ -22,6 +22,7 @@ struct measured {
     timing time;
     double floor_bytes = 0;  // share of copy = floor bytes / time / copy bandwidth, unless `value` says it
     double value = std::nan("");
+    int64 rows = 0;
     std::string kernel;
     std::string note;
 };
@@ -32,7 +33,7 @@ struct bench_case {
     quantity what = quantity::share_of_copy;
     double bars[2] = {};  // of stage 1 and 2; 0 = none
     dtype type = dtype::half;
-    int64 rows = 0, cols = 0;
+    int64 cols = 0;
     std::function<measured()> run;  // empty: smx does not have it yet
 
     bool has_bar(int stage) const { return bars[stage - 1] != 0; }
@@ -70,6 +71,7 @@ struct run_facts {
 };
 
 void print_table(std::vector<outcome> const& outcomes, peers const& known, run_facts const& facts);
-bool write_json(std::string const& path, std::vector<outcome> const& outcomes, peers const& known, run_facts const& facts);
+bool write_json(std::string const& path, std::vector<outcome> const& outcomes, peers const& known,
+                run_facts const& facts);
 
 }  // namespace bench

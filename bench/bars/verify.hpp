@@ -22,7 +22,8 @@ inline void verify_row(call const& c, host_masks const& masks, int64 index) {
     std::vector<double> const x = fetch(c.x, c.type, index * keys, keys), y = fetch(c.y, c.type, index * keys, keys);
     std::vector<unsigned char> flags(static_cast<std::size_t>(keys), 1);
     if (has_flags(masks.kind))
-        must(cudaMemcpy(flags.data(), c.flags + batch * c.flags_step.batch + query * c.flags_step.query, flags.size(), cudaMemcpyDeviceToHost),
+        must(cudaMemcpy(flags.data(), c.flags + batch * c.flags_step.batch + query * c.flags_step.query, flags.size(),
+                        cudaMemcpyDeviceToHost),
              "cudaMemcpy");
     std::vector<double> bias(static_cast<std::size_t>(keys), 0.0);
     if (has_bias(masks.kind)) bias = fetch(c.bias, c.type, batch * c.bias_step.batch + query * c.bias_step.query, keys);
@@ -30,8 +31,9 @@ inline void verify_row(call const& c, host_masks const& masks, int64 index) {
     std::vector<double> expected(static_cast<std::size_t>(keys), 0.0);
     double most = -HUGE_VAL, sum = 0;
     auto const score = [&](std::size_t k) {
-        bool const hides = (has_causal(masks.kind) && static_cast<int64>(k) > query) || flags[k] == 0 ||
-                           (has_lengths(masks.kind) && static_cast<int64>(k) >= masks.lengths[static_cast<std::size_t>(batch)]);
+        bool const hides =
+            (has_causal(masks.kind) && static_cast<int64>(k) > query) || flags[k] == 0 ||
+            (has_lengths(masks.kind) && static_cast<int64>(k) >= masks.lengths[static_cast<std::size_t>(batch)]);
         return hides ? -HUGE_VAL : x[k] * c.factor + bias[k];
     };
     for (std::size_t k = 0; k < x.size(); ++k) most = std::fmax(most, score(k));
@@ -43,8 +45,8 @@ inline void verify_row(call const& c, host_masks const& masks, int64 index) {
     for (std::size_t k = 0; k < x.size(); ++k) {
         double const want = sum > 0 ? expected[k] / sum : 0.0;
         if (!(std::fabs(y[k] - want) <= relative * want + absolute))
-            throw std::runtime_error("wrong: row " + std::to_string(index) + ", column " + std::to_string(k) + ": " + std::to_string(y[k]) +
-                                     ", must be " + std::to_string(want));
+            throw std::runtime_error("wrong: row " + std::to_string(index) + ", column " + std::to_string(k) + ": " +
+                                     std::to_string(y[k]) + ", must be " + std::to_string(want));
     }
 }
 

@@ -101,15 +101,23 @@ void with_type(Void* data, dtype type, Visit const& visit) {
     }
 }
 
+// In MHz; 0 where the driver does not say, which leaves out the repeats.
+double highest_clock() {
+    int kilohertz = 0, device = 0;
+    must(cudaGetDevice(&device), "cudaGetDevice");
+    if (cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return kilohertz * 1e-3;
+}
+
 // Everything that is timed runs on one stream of its own.
 class timer {
 public:
     timer() : numbers_(2 * sizeof(unsigned long long)) {
         must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-        int kilohertz = 0, device = 0;
-        must(cudaGetDevice(&device), "cudaGetDevice");
-        must(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device), "cudaDeviceGetAttribute");
-        most_mhz_ = kilohertz * 1e-3;
+        most_mhz_ = highest_clock();
     }
 
     cudaStream_t stream() const { return stream_; }
@@ -212,9 +220,7 @@ bool find_gpu(gpu& found, std::string& why) {
     std::size_t free_bytes = 0, all_bytes = 0;
     must(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo");
     found.free_bytes = static_cast<int64>(free_bytes);
-    int kilohertz = 0;
-    must(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device), "cudaDeviceGetAttribute");
-    found.most_mhz = kilohertz * 1e-3;
+    found.most_mhz = highest_clock();
     return true;
 }
 
@@ -224,7 +230,8 @@ buffer::~buffer() { (void)cudaFree(data_); }
 void fill_normal(void* data, dtype type, int64 count, double deviation, double hidden_share, unsigned seed) {
     if (count == 0) return;
     with_type(data, type, [&](auto* typed) {
-        normal_kernel<<<blocks_for(count), block_threads>>>(typed, count, static_cast<float>(deviation), static_cast<float>(hidden_share),
+        normal_kernel<<<blocks_for(count), block_threads>>>(typed, count, static_cast<float>(deviation),
+                                                            static_cast<float>(hidden_share),
                                                             static_cast<unsigned long long>(seed) << 40);
         must(cudaGetLastError(), "normal_kernel");
     });
@@ -233,7 +240,8 @@ void fill_normal(void* data, dtype type, int64 count, double deviation, double h
 
 void fill_flags(unsigned char* data, int64 count, double set_share, unsigned seed) {
     if (count == 0) return;
-    flags_kernel<<<blocks_for(count), block_threads>>>(data, count, static_cast<float>(set_share), static_cast<unsigned long long>(seed) << 40);
+    flags_kernel<<<blocks_for(count), block_threads>>>(data, count, static_cast<float>(set_share),
+                                                       static_cast<unsigned long long>(seed) << 40);
     must(cudaGetLastError(), "flags_kernel");
     must(cudaDeviceSynchronize(), "flags_kernel");
 }
@@ -262,7 +270,8 @@ std::vector<double> fetch(void const* data, dtype type, int64 first, int64 count
         using element = std::remove_const_t<std::remove_pointer_t<decltype(typed)>>;
         std::vector<element> raw(static_cast<std::size_t>(count));
         must(cudaMemcpy(raw.data(), typed + first, raw.size() * sizeof(element), cudaMemcpyDeviceToHost), "cudaMemcpy");
-        for (std::size_t i = 0; i < raw.size(); ++i) values[i] = static_cast<double>(smx::dtype<element>::widen(raw[i]));
+        for (std::size_t i = 0; i < raw.size(); ++i)
+            values[i] = static_cast<double>(smx::dtype<element>::widen(raw[i]));
     });
     return values;
 }
@@ -270,11 +279,14 @@ std::vector<double> fetch(void const* data, dtype type, int64 first, int64 count
 void copy(cudaStream_t stream, void* to, void const* from, std::size_t bytes, int threads) {
     int64 const count = static_cast<int64>(bytes / sizeof(uint4));
     auto const blocks = static_cast<unsigned>((count + threads - 1) / threads);
-    copy_kernel<<<blocks, static_cast<unsigned>(threads), 0, stream>>>(static_cast<uint4*>(to), static_cast<uint4 const*>(from), count);
+    copy_kernel<<<blocks, static_cast<unsigned>(threads), 0, stream>>>(static_cast<uint4*>(to),
+                                                                       static_cast<uint4 const*>(from), count);
     must(cudaGetLastError(), "copy_kernel");
 }
 
-timing measure(launch_function const& launch, timing_options options) { return the_timer().best_round(launch, 1, options); }
+timing measure(launch_function const& launch, timing_options options) {
+    return the_timer().best_round(launch, 1, options);
+}
 
 timing measure_graph(int calls, std::function<void(cudaStream_t, int)> const& call, timing_options options) {
     cudaStream_t const stream = the_timer().stream();
@@ -284,8 +296,8 @@ timing measure_graph(int calls, std::function<void(cudaStream_t, int)> const& ca
     for (int i = 0; i < calls; ++i) call(stream, i);
     must(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
     must(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
-    timing const result =
-        the_timer().best_round([&](cudaStream_t s) { must(cudaGraphLaunch(executable, s), "cudaGraphLaunch"); }, calls, options);
+    timing const result = the_timer().best_round(
+        [&](cudaStream_t s) { must(cudaGraphLaunch(executable, s), "cudaGraphLaunch"); }, calls, options);
     must(cudaGraphExecDestroy(executable), "cudaGraphExecDestroy");
     must(cudaGraphDestroy(graph), "cudaGraphDestroy");
     return result;

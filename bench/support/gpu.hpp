@@ -1,4 +1,5 @@
-// What every GPU benchmark needs: checked calls, data made on the GPU, times of a cool card, and the copy that everything is compared with.
+// What every GPU benchmark needs: checked calls, data made on the GPU, times of a cool card, and the copy that
+// everything is compared with.
 #pragma once
 #include <cuda_runtime_api.h>
 

@@ -22,10 +22,13 @@ void require(cudaError_t error) {
 bool plan(attention_softmax const& step, smx::device_limits limits) {
     smx::status const s = step.with_parts([](auto const&... parts) { return smx::check(parts...); });
     char sentence[256];
-    if (!s) {
-        smx::message(s, sentence, sizeof sentence);
+    if (s) {
+        smx::row_shape row;
+        row.cols = step.shape.keys;
+        row.spans_row = false;  // the masks spare loads
+        smx::explain(smx::choose_policy<smx::half>(row, limits), sentence, sizeof sentence);
     } else {
-        smx::explain(smx::choose_policy<smx::half>(step.shape.keys, limits), sentence, sizeof sentence);
+        smx::message(s, sentence, sizeof sentence);
     }
     std::printf("%s: %s\n", step.name, sentence);
     return s.ok();
@@ -63,9 +66,10 @@ int main() {
     bool const gpu = error == cudaSuccess && devices > 0;
     smx::device_limits limits;
     if (gpu) {
-        int bytes = 0;
+        int bytes = 0, major = 0;
         require(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
-        limits.shared_bytes_per_block = bytes;
+        require(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+        limits = {bytes, major >= 9};
     } else {
         std::printf("no GPU: %s; the steps run on the CPU instead\n", cudaGetErrorString(error));
     }

@@ -70,19 +70,19 @@ struct tile {
 
     // Calls visit(p) for every pack p of a block.
     template <class Visit>
-    static SMX_HD void for_packs(int block, int packs_to_visit, Visit const& visit) {
+    static SMX_HD void for_packs(int block, int in_use, Visit const& visit) {
         SMX_UNROLL
         for (int i = 0; i < packs_per_block; ++i) {
-            if (block * packs_per_block + i < packs_to_visit) visit(block * packs_per_block + i);
+            if (block * packs_per_block + i < in_use) visit(block * packs_per_block + i);
         }
     }
     // Calls visit(p) for every pack p that can be visible to some lane.
     template <class Visit>
     SMX_HD void for_live_packs(Visit const& visit) const {
-        int const packs = packs_to_visit();
+        int const in_use = packs_to_visit();
         SMX_UNROLL
         for (int b = 0; b < blocks; ++b) {
-            if (is_live(b)) for_packs(b, packs, visit);
+            if (is_live(b)) for_packs(b, in_use, visit);
         }
     }
 
