@@ -22,7 +22,7 @@ SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval vis
     int const packs = t.packs_to_visit();
     SMX_UNROLL
     for (int b = 0; b < Tile::blocks; ++b) {
-        if (t.is_whole(b)) {
+        if (Tile::packs_per_block > 1 && t.is_whole(b)) {
             t.for_packs(b, packs, [&](int p) { fetched[p] = source.template fetch<vec>(t.pack_column(p)); });
         } else {
             t.for_packs(b, packs, [&](int p) {

@@ -68,7 +68,7 @@ struct kernel_type {
     // is asked for every pack, 128 for more elements.
     static constexpr int blocks_per_sm(bool asks_mask) {
         bool const small = (Body == body_kind::resident || Body == body_kind::packed) && Vec * Packs <= 32;
-        int const wanted = small ? (asks_mask ? 768 : 1024) : 512;
+        int const wanted = small ? (asks_mask ? 768 : 1024) : Body == body_kind::resident && !asks_mask && Threads <= 256 ? 768 : 512;
         return Threads < wanted ? wanted / Threads : 1;
     }
     static constexpr policy value{Body, lanes, Threads, Vec, Packs};

@@ -63,7 +63,7 @@ TEST(row_id, a_divider_without_a_divisor_divides_by_one) { EXPECT_EQ(smx::divide
 TEST(row_id, every_index_is_its_batch_head_and_query) {
     smx::extents const shape(3, 5, 7, 11);
     smx::row_range const rows(shape);
-    EXPECT_EQ(rows.count, 3 * 5 * 7);
+    EXPECT_EQ(rows.count(), 3 * 5 * 7);
     int64 index = 0;
     for (int64 batch = 0; batch < 3; ++batch) {
         for (int64 head = 0; head < 5; ++head) {
@@ -93,8 +93,8 @@ TEST(row_id, large_indices_are_found) {
 }
 
 TEST(row_id, an_empty_axis_has_no_rows) {
-    EXPECT_EQ(smx::row_range(smx::extents(0, 4)).count, 0);
-    EXPECT_EQ(smx::row_range(smx::extents(2, 0, 3, 4)).count, 0);
+    EXPECT_EQ(smx::row_range(smx::extents(0, 4)).count(), 0);
+    EXPECT_EQ(smx::row_range(smx::extents(2, 0, 3, 4)).count(), 0);
 }
 
 TEST(row_id, a_plain_matrix_is_one_batch_and_one_head) {
