@@ -16,6 +16,13 @@
 #define SMX_HD inline __attribute__((always_inline))
 #endif
 
+// 1 where there is a host: NVRTC refuses functions for it.
+#if defined(__CUDACC_RTC__)
+#define SMX_HAS_HOST 0
+#else
+#define SMX_HAS_HOST 1
+#endif
+
 // 1 while the code being compiled will run on a GPU.
 #if defined(__CUDA_ARCH__)
 #define SMX_DEVICE_CODE 1

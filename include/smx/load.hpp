@@ -22,7 +22,7 @@ SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval vis
     int const packs = t.packs_to_visit();
     SMX_UNROLL
     for (int b = 0; b < Tile::blocks; ++b) {
-        if (Tile::packs_per_block > 1 && t.is_whole(b)) {
+        if (t.is_whole(b)) {
             t.for_packs(b, packs, [&](int p) { fetched[p] = source.template fetch<vec>(t.pack_column(p)); });
         } else {
             t.for_packs(b, packs, [&](int p) {
@@ -42,7 +42,12 @@ SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval vis
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) t.edge[i] = source.template widen<1>(single[i])[0];
     }
-    t.for_live_packs([&](int p) { t.middle[p] = source.template widen<vec>(fetched[p]); });
+    if constexpr (Tile::in_blocks || Tile::packs > 4) {
+        t.for_live_packs([&](int p) { t.middle[p] = source.template widen<vec>(fetched[p]); });
+    } else {
+        SMX_UNROLL
+        for (int p = 0; p < packs; ++p) t.middle[p] = source.template widen<vec>(fetched[p]);
+    }
 }
 
 // The whole row.

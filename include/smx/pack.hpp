@@ -126,6 +126,11 @@ SMX_HD detail::raw_pack<T, N> read_shared(T const* pointer) {
     return raw;
 }
 
+template <detail::traffic Traffic, int N, class T>
+SMX_HD void write_aligned(T* pointer, detail::raw_pack<T, N> const& raw) {
+    detail::write_as<detail::widest_access(N * int{sizeof(T)}), Traffic>(pointer, raw);
+}
+
 // Any element address.
 template <detail::traffic Traffic, int N, class T>
 SMX_HD void write_pack(T* pointer, detail::raw_pack<T, N> const& raw) {

@@ -155,10 +155,12 @@ namespace detail {
 // The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first.
 template <int Vec>
 using automatic_kernels = kernel_list<
-    resident<warp_group<2>, Vec, 2>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 4>,
-    resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 4, 64>, resident<block_group<64>, Vec, 4>,
-    resident<block_group<96>, Vec, 4>, resident<block_group<128>, Vec, 4>, resident<block_group<128>, Vec, 8>,
-    resident<block_group<320>, Vec, 4>, resident<block_group<512>, Vec, 4>, resident<block_group<512>, Vec, 8>,
+    resident<warp_group<2>, Vec, 2>, resident<warp_group<2>, Vec, 3>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>,
+    resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 3>, resident<warp_group<8>, Vec, 4>, resident<warp_group<16>, Vec, 3>,
+    resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 3, 64>, resident<warp_group<32>, Vec, 4, 64>,
+    resident<block_group<64>, Vec, 3>, resident<block_group<64>, Vec, 4>, resident<block_group<96>, Vec, 4>,
+    resident<block_group<128>, Vec, 4>, resident<block_group<128>, Vec, 6>, resident<block_group<128>, Vec, 8>,
+    resident<block_group<192>, Vec, 8>, resident<block_group<256>, Vec, 8>, resident<block_group<512>, Vec, 8>,
     chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
 
 // Calls visit(kernel) with the first kernel of the list that can run such rows; gives what it gives.

@@ -244,7 +244,9 @@ status check_part(log_sum_exp<T> const& row_output, extents) {
 
 // A call by value: what every body and kernel is given.
 template <class Input, class Factor, class Mask, class Output, class... Extras>
-auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output output, Extras const&... extras) {
+auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& given, Extras const&... extras) {
+    // By reference: GCC 12 takes what an aggregate passed by value points to for unwritten, where that is copied into the result (PR: ipa-modref).
+    Output output = given;
     auto const more = detail::collect(extras...);
     detail::complete(output, x.shape);
     using row_output = decltype(more.row_output);

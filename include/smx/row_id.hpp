@@ -66,12 +66,16 @@ class divider {
 public:
     divider() = default;
 
+#if SMX_HAS_HOST
     explicit divider(int64 divisor) : divisor_(divisor) {
         while ((1ll << shift_) < divisor) ++shift_;
         // The smallest multiplier with multiplier * divisor >= 2^(bits + shift): its error stays under one part in 2^bits.
         multiplier_ = rounded_up_quotient(62 + shift_, divisor);
         if (divisor <= 0x7fffffff) short_multiplier_ = static_cast<unsigned>(rounded_up_quotient(31 + shift_, divisor));
     }
+
+    bool has_short_form() const { return short_multiplier_ != 0; }
+#endif
 
     SMX_HD int64 divide(int64 dividend) const {
         uint64 const n = static_cast<uint64>(dividend);
@@ -81,16 +85,18 @@ public:
     SMX_HD unsigned divide_short(unsigned dividend) const {
         return static_cast<unsigned>((static_cast<uint64>(dividend) * short_multiplier_) >> 31) >> shift_;
     }
-    bool has_short_form() const { return short_multiplier_ != 0; }
 
     SMX_HD int64 divisor() const { return divisor_; }
 
 private:
+#if SMX_HAS_HOST
     static uint64 rounded_up_quotient(int power, int64 divisor) {
         __extension__ using wide = unsigned __int128;
         wide const d = static_cast<wide>(divisor);
         return static_cast<uint64>(((static_cast<wide>(1) << power) + d - 1) / d);
     }
+
+#endif
 
     static SMX_HD uint64 high_product(uint64 a, uint64 b) {
 #if SMX_DEVICE_CODE
@@ -111,12 +117,15 @@ private:
 class row_range {
 public:
     row_range() = default;
+#if SMX_HAS_HOST
     explicit row_range(extents shape)
         : count_(shape.batch * shape.heads * shape.queries),
           queries_(shape.queries > 0 ? shape.queries : 1),
           heads_(shape.heads > 0 ? shape.heads : 1),
           cols_(static_cast<int>(shape.keys)),
           short_(count_ <= 0x7fffffff && queries_.has_short_form() && heads_.has_short_form()) {}
+
+#endif
 
     SMX_HD int64 count() const { return count_; }
     SMX_HD int cols() const { return cols_; }

@@ -41,14 +41,16 @@ struct fixed_scale {
 
 // 1 / sqrt(head_dim), the usual scale of attention.
 // Source    A. Vaswani et al., "Attention is all you need", 2017, equation 1.
+#if SMX_HAS_HOST
 inline fixed_scale inv_sqrt(double head_dim) { return fixed_scale(1.0 / __builtin_sqrt(head_dim)); }
+#endif
 
 // One number read where the rows run (device memory for a kernel), when they run.
 template <class T>
 struct device_scale {
     T const* data;
 
-    explicit device_scale(T const* pointer) : data(pointer) {}
+    SMX_HD explicit device_scale(T const* pointer) : data(pointer) {}
 
     template <class Compute>
     SMX_HD Compute value(row_id) const {
@@ -61,7 +63,7 @@ template <class T>
 struct head_scale {
     T const* data;
 
-    explicit head_scale(T const* pointer) : data(pointer) {}
+    SMX_HD explicit head_scale(T const* pointer) : data(pointer) {}
 
     template <class Compute>
     SMX_HD Compute value(row_id row) const {

@@ -16,22 +16,28 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     constexpr bool keeps = hidden_policy<Output> == hidden::keep;
     if (keeps && stats.empty()) return;
     auto const target = detail::output_row(output, row);
+    auto const store_pack = [&](int p) {
+        int const col = t.pack_column(p);
+        if (keeps && (col < visible.begin || col + Tile::vec > visible.end)) {
+            SMX_UNROLL
+            for (int i = 0; i < Tile::vec; ++i) {
+                pack<compute, 1> const one{{t.middle[p][i]}};
+                if (col + i >= visible.begin && col + i < visible.end) target.template store<1>(col + i, one);
+            }
+        } else {
+            target.template store<Tile::vec>(col, t.middle[p]);
+        }
+    };
     int const packs = t.packs_to_visit();
     SMX_UNROLL
-    for (int p = 0; p < packs; ++p) {
-        int const col = t.pack_column(p);
-        if (col >= t.map.last) continue;
-        if constexpr (keeps) {
-            if (col < visible.begin || col + Tile::vec > visible.end) {
-                SMX_UNROLL
-                for (int i = 0; i < Tile::vec; ++i) {
-                    pack<compute, 1> const one{{t.middle[p][i]}};
-                    if (col + i >= visible.begin && col + i < visible.end) target.template store<1>(col + i, one);
-                }
-                continue;
-            }
+    for (int b = 0; b < Tile::blocks; ++b) {
+        if (t.is_whole(b)) {
+            t.for_packs(b, packs, store_pack);
+        } else {
+            t.for_packs(b, packs, [&](int p) {
+                if (t.pack_column(p) < t.map.last) store_pack(p);
+            });
         }
-        target.template store<Tile::vec>(col, t.middle[p]);
     }
     if (!t.has_edges()) return;
     int const edges = t.edges_to_visit();

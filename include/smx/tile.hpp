@@ -34,9 +34,10 @@ struct tile {
     static constexpr kept keeps = Kept;
     static constexpr int edges = (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
     static constexpr int capacity = Lanes * Vec * Packs;
-    // Packs are looked at in blocks of 8 columns a lane or more: a jump for fewer costs more than it saves.
-    static constexpr int packs_per_block = Vec >= 8 ? 1 : 8 / Vec < Packs ? 8 / Vec : Packs;
+    // Short packs are looked at in blocks of 8 columns a lane: a jump for fewer costs more than it saves.
+    static constexpr int packs_per_block = Vec >= 4 ? 1 : 8 / Vec < Packs ? 8 / Vec : Packs;
     static constexpr int blocks = (Packs + packs_per_block - 1) / packs_per_block;
+    static constexpr bool in_blocks = packs_per_block > 1;
 
     pack<Compute, Vec> middle[Packs];
     pack<Compute, (edges > 0 ? edges : 1)> edge;
@@ -58,15 +59,16 @@ struct tile {
         if (map.seen.begin < map.seen.end) {
             int const from = map.seen.begin - map.first, to = map.seen.end - map.first;
             map.live = bits_below((to + stripe - 1) / stripe) & ~bits_below(from / stripe);
-            map.whole = bits_below(to / stripe) & ~bits_below((from + stripe - 1) / stripe);
+            if constexpr (in_blocks) map.whole = bits_below(to / stripe) & ~bits_below((from + stripe - 1) / stripe);
         }
     }
 
     // First column of pack p; the pack exists if that is below map.last.
     SMX_HD int pack_column(int p) const { return map.first + (p * Lanes + map.rank) * Vec; }
-    // A tile of one or two blocks takes both as live.
-    SMX_HD bool is_live(int block) const { return blocks <= 2 || (map.live >> block & 1u) != 0; }
-    SMX_HD bool is_whole(int block) const { return (map.whole >> block & 1u) != 0; }
+    // A tile of one block, or of two packs, takes all as live.
+    SMX_HD bool is_live(int block) const { return blocks <= (in_blocks ? 1 : 2) || (map.live >> block & 1u) != 0; }
+    // Known for blocks of more than one pack: a single pack's lanes look for themselves.
+    SMX_HD bool is_whole(int block) const { return in_blocks && (map.whole >> block & 1u) != 0; }
 
     // Calls visit(p) for every pack p of a block.
     template <class Visit>

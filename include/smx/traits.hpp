@@ -23,7 +23,7 @@ using always_void = void;
 
 // A value of a type, for decltype alone.
 template <class T>
-T const& some();
+SMX_HD T const& some();
 
 template <class...>
 inline constexpr bool always_false = false;

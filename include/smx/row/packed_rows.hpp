@@ -21,7 +21,15 @@ struct stretch_output {
     T* memory;
     int64 first;
 
-    using row = memory_output_row<T, detail::traffic::shared>;
+    // Packs of probabilities lie where packs of scores lay, so they are aligned like them.
+    struct row {
+        T* start;
+
+        template <int V, class Compute>
+        SMX_HD void store(int col, pack<Compute, V> const& values) const {
+            write_aligned<detail::traffic::shared>(start + col, narrow<T>(values));
+        }
+    };
 
     SMX_HD row bind(row_id id) const { return {memory + static_cast<int>(id.index - first) * id.cols}; }
 };
