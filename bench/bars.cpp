@@ -8,6 +8,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,20 +33,35 @@ struct settings {
 
 constexpr double mild = 1.8, peaky = 20.0;  // standard deviations of the scores
 
-smx::policy policy_of(dtype type, int64 cols, smx::device_limits limits) {
+smx::policy policy_of(dtype type, smx::row_shape row, smx::device_limits limits) {
     switch (type) {
         case dtype::half:
-            return smx::choose_policy<smx::half>(cols, limits);
+            return smx::choose_policy<smx::half>(row, limits);
         case dtype::bfloat16:
-            return smx::choose_policy<smx::bfloat16>(cols, limits);
+            return smx::choose_policy<smx::bfloat16>(row, limits);
         case dtype::float32:
-            return smx::choose_policy<float>(cols, limits);
+            return smx::choose_policy<float>(row, limits);
     }
     return {};
 }
 
+// What launch_auto looks at, of a call with packed tensors.
+smx::row_shape row_shape_of(call const& c, mask_kind masks) {
+    constexpr int64 pack_bytes = 16;
+    auto const phase = [](void const* pointer) {
+        return static_cast<int64>(reinterpret_cast<std::uintptr_t>(pointer) % pack_bytes);
+    };
+    smx::row_shape row;
+    row.cols = c.shape.keys;
+    row.rows_touch = phase(c.x) == phase(c.y);
+    row.aligned = phase(c.x) == 0 && c.shape.keys * bytes_of(c.type) % pack_bytes == 0;
+    row.spans_row = !has_causal(masks) && !has_lengths(masks);
+    return row;
+}
+
 std::string short_name(smx::policy const& p) {
     char const* const body = p.body == smx::body_kind::resident ? "resident"
+                             : p.body == smx::body_kind::packed ? "packed"
                              : p.body == smx::body_kind::staged ? "staged"
                                                                 : "online";
     return std::string(body) + " " + std::to_string(p.lanes) + " lanes × " + std::to_string(p.packs) + " packs of " +
@@ -172,9 +188,11 @@ public:
     measured worst_cliff(dtype type) {
         measured worst;
         worst.value = 0;
-        auto const limits = device_limits();
+        auto const policy_at = [&](int64 cols) {
+            return policy_of(type, row_shape_of(call_of(type, {1, cols}), mask_kind::none), device_limits());
+        };
         for (int64 t = 7; t < 131072; ++t) {
-            if (policy_of(type, t, limits) == policy_of(type, t + 1, limits)) continue;
+            if (policy_at(t) == policy_at(t + 1)) continue;
             measured const before = dense(type, t);
             measured after = dense(type, t + 1);
             after.value = (after.time.median / after.floor_bytes) / (before.time.median / before.floor_bytes);
@@ -206,7 +224,7 @@ public:
         result.floor_bytes = 2.0 * static_cast<double>(bytes);
         result.value = plain / result.time.median;
         result.rows = rows_of(c);
-        result.kernel = kernel_of(c);
+        result.kernel = kernel_of(c, mask_kind::none);
         char note[64];
         (void)std::snprintf(note, sizeof(note), "copy %.2f µs", plain * 1e6);
         result.note = note;
@@ -240,7 +258,7 @@ public:
         result.floor_bytes = floor_bytes(c, masks);
         result.value = result.time.median * 1e6;
         result.rows = rows_of(c);
-        result.kernel = kernel_of(c);
+        result.kernel = kernel_of(c, masks);
         char note[64];
         (void)std::snprintf(note, sizeof(note), "copy %.2f µs", plain.median * 1e6);
         result.note = note;
@@ -248,7 +266,7 @@ public:
     }
 
     measured host_cost() {
-        call c = call_of(dtype::half, {4, 32});
+        call const c = call_of(dtype::half, {4, launch_cost_columns});
         launch_cost const cost = measure_launch_cost(c);
         measured result;
         result.time.median = cost.automatic;
@@ -276,6 +294,7 @@ public:
     smx::device_limits device_limits() const {
         smx::device_limits limits;
         limits.shared_bytes_per_block = device_.shared_bytes_per_block;
+        limits.bulk_copies = device_.bulk_copies;
         return limits;
     }
 
@@ -300,6 +319,7 @@ private:
         c.y = y_.at();
         c.shape = shape;
         c.factor = 1.0;
+        c.bulk_copies = device_.bulk_copies;
         return c;
     }
 
@@ -310,7 +330,9 @@ private:
     }
 
     static int64 rows_of(call const& c) { return c.shape.batch * c.shape.heads * c.shape.queries; }
-    std::string kernel_of(call const& c) const { return short_name(policy_of(c.type, c.shape.keys, device_limits())); }
+    std::string kernel_of(call const& c, mask_kind masks) const {
+        return short_name(policy_of(c.type, row_shape_of(c, masks), device_limits()));
+    }
 
     void set_scores(dtype type, double deviation, double hidden_share) {
         if (type == scores_type_ && deviation == deviation_ && hidden_share == hidden_share_) return;
@@ -388,7 +410,7 @@ private:
         result.time = measure([&](cudaStream_t stream) { require(launch(stream)); });
         result.floor_bytes = floor_bytes(c, masks);
         result.rows = rows_of(c);
-        result.kernel = kernel_of(c);
+        result.kernel = kernel_of(c, masks);
         return result;
     }
 

@@ -6,8 +6,11 @@ namespace bench {
 
 template <class T, class Mask>
 smx::status launch_chosen(cudaStream_t stream, call const& c, Mask const& masks) {
-    return smx::launch<chosen_kernel<T, article_columns>>(stream, scores_of<T>(c), factor_of(c), masks,
-                                                          probabilities_of<T>(c));
+    using operands = decltype(smx::make_operands(scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c)));
+    using with_bulk = chosen_kernel<T, article_columns, operands::spans_row, true>;
+    using without = chosen_kernel<T, article_columns, operands::spans_row, false>;
+    return c.bulk_copies ? smx::launch<with_bulk>(stream, scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c))
+                         : smx::launch<without>(stream, scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c));
 }
 
 template <class T>

@@ -15,6 +15,7 @@ struct call {
     void* y;
     smx::extents shape;
     double factor;
+    bool bulk_copies = false;              // of the device: what launch_auto asks for itself
     unsigned char const* flags = nullptr;  // batch x 1 x queries x keys, nonzero = visible
     smx::strides flags_step{};
     void const* bias = nullptr;  // 1 x 1 x queries x keys, elements as x
@@ -56,6 +57,7 @@ smx::status launch_article(cudaStream_t stream, mask_kind masks, call const& c);
 struct launch_cost {
     double automatic, bare;
 };
+inline constexpr int launch_cost_columns = 32;  // of a handful of rows, so that one block has them all
 launch_cost measure_launch_cost(call const& c);
 
 }  // namespace bench

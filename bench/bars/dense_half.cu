@@ -12,16 +12,19 @@ smx::status launch_dense<smx::half>(cudaStream_t stream, call const& c) {
     return launch_automatic<smx::half>(stream, c, smx::no_mask());
 }
 
-launch_cost measure_launch_cost(call const& c) {
-    constexpr int columns = 32;
-    using kernel = chosen_kernel<smx::half, columns>;
+template <class Kernel>
+static launch_cost cost_beside(call const& c) {
     auto const o =
         smx::make_operands(scores_of<smx::half>(c), factor_of(c), smx::no_mask(), probabilities_of<smx::half>(c));
+    smx::row_shape row;
+    row.cols = launch_cost_columns;
+    row.element_bytes = int{sizeof(smx::half)};
     cudaStream_t stream = nullptr;
     must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(1);
-    config.blockDim = dim3(kernel::threads);
+    config.blockDim = dim3(Kernel::threads);
+    config.dynamicSmemBytes = static_cast<std::size_t>(Kernel::shared_bytes(row));
     config.stream = stream;
 
     constexpr int rounds = 41, launches = 200;  // a round fits the stream's queue
@@ -39,13 +42,18 @@ launch_cost measure_launch_cost(call const& c) {
             if (smx::status const s = launch_dense<smx::half>(stream, c); !s) failed = s;
         }));
         bare.push_back(seconds_of_one([&] {
-            must(cudaLaunchKernelEx(&config, smx::softmax_kernel<kernel, std::remove_const_t<decltype(o)>>, o),
+            must(cudaLaunchKernelEx(&config, smx::softmax_kernel<Kernel, std::remove_const_t<decltype(o)>>, o),
                  "cudaLaunchKernelEx");
         }));
     }
     must(cudaStreamDestroy(stream), "cudaStreamDestroy");
-    if (!failed) throw std::runtime_error(failed.argument);
+    if (!failed.ok()) throw std::runtime_error(failed.argument);
     return {median_of(automatic), median_of(bare)};
+}
+
+launch_cost measure_launch_cost(call const& c) {
+    return c.bulk_copies ? cost_beside<chosen_kernel<smx::half, launch_cost_columns, true, true>>(c)
+                         : cost_beside<chosen_kernel<smx::half, launch_cost_columns, true, false>>(c);
 }
 
 }  // namespace bench

@@ -30,20 +30,33 @@ smx::status launch_automatic(cudaStream_t stream, call const& c, Mask const& mas
     return smx::launch_auto(stream, scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c));
 }
 
+// The kernel that launch_auto would run for rows of `Cols` elements of type T, packed and in one phase, on a device
+// with bulk copies or on one without: a type where a call has only the value.
 namespace detail {
-template <class T, int Cols>
+template <class T, int Cols, bool SpansRow, bool BulkCopies>
 struct kernel_of {
-    static constexpr smx::policy chosen = smx::choose_policy<T>(Cols);
-    static_assert(chosen.body == smx::body_kind::resident, "rows of this length wait in registers");
+    static constexpr smx::policy choose() {
+        smx::row_shape row;
+        row.cols = Cols;
+        row.aligned = Cols * int{sizeof(T)} % 16 == 0;
+        row.spans_row = SpansRow;
+        smx::device_limits limits;
+        limits.bulk_copies = BulkCopies;
+        return smx::choose_policy<T>(row, limits);
+    }
+    static constexpr smx::policy chosen = choose();
     using group =
         std::conditional_t<(chosen.lanes <= 32), smx::warp_group<chosen.lanes>, smx::block_group<chosen.lanes>>;
-    using type = smx::resident<group, chosen.vec, chosen.packs, chosen.threads>;
-    static_assert(type::value == chosen, "the kernel is the one that the policy names");
+    using resident = smx::resident<group, chosen.vec, chosen.packs, chosen.threads>;
+    using packed = smx::packed<std::conditional_t<(chosen.lanes <= 32), group, smx::warp_group<32>>, chosen.vec,
+                               chosen.packs, chosen.threads>;
+    using type = std::conditional_t<chosen.body == smx::body_kind::packed, packed, resident>;
+    static_assert(chosen.body == smx::body_kind::packed || chosen.body == smx::body_kind::resident,
+                  "short rows wait on the chip");
 };
 }  // namespace detail
 
-// The kernel that launch_auto runs for rows of `Cols` elements of type T.
-template <class T, int Cols>
-using chosen_kernel = typename detail::kernel_of<T, Cols>::type;
+template <class T, int Cols, bool SpansRow, bool BulkCopies>
+using chosen_kernel = typename detail::kernel_of<T, Cols, SpansRow, BulkCopies>::type;
 
 }  // namespace bench

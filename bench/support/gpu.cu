@@ -217,6 +217,7 @@ bool find_gpu(gpu& found, std::string& why) {
     found.processors = properties.multiProcessorCount;
     found.l2_bytes = properties.l2CacheSize;
     found.shared_bytes_per_block = static_cast<int64>(properties.sharedMemPerBlockOptin);
+    found.bulk_copies = properties.major >= 9;
     std::size_t free_bytes = 0, all_bytes = 0;
     must(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo");
     found.free_bytes = static_cast<int64>(free_bytes);

@@ -22,6 +22,7 @@ struct gpu {
     int processors = 0;
     int64 l2_bytes = 0;
     int64 shared_bytes_per_block = 0;
+    bool bulk_copies = false;
     int64 free_bytes = 0;
     double most_mhz = 0;
 };
