@@ -15,13 +15,13 @@ struct bfloat16 {
 
 // Specialise for a type of your own:
 //   using compute = float;                     the type its arithmetic is done in: float or double
-//   static compute widen(T);                   exact
-//   static T narrow(float), narrow(double);    rounded to nearest even
+//   static compute widen(Element);                   exact
+//   static Element narrow(float), narrow(double);    rounded to nearest even
 // and, if two of them fill a 32-bit word:  static unsigned narrow_pair(float low, float high);
 //                                          static float widen_low(unsigned pair), widen_high(unsigned pair).
-template <class T>
+template <class Element>
 struct dtype {
-    static_assert(always_false<T>, "smx does not know this element type: specialise smx::dtype<T> with compute, widen and narrow");
+    static_assert(always_false<Element>, "smx does not know this element type: specialise smx::dtype<Element> with compute, widen and narrow");
 };
 
 template <>
@@ -126,14 +126,14 @@ struct dtype<bfloat16> {
     }
 };
 
-template <class T>
-using compute_of = typename dtype<T>::compute;
+template <class Element>
+using compute_of = typename dtype<Element>::compute;
 
 // Two elements fill a word and can be converted together.
-template <class T, class = void>
+template <class Element, class = void>
 inline constexpr bool converts_pairs = false;
-template <class T>
-inline constexpr bool converts_pairs<T, always_void<decltype(dtype<T>::narrow_pair(0.0f, 0.0f)), decltype(dtype<T>::widen_low(0u))>> =
-    sizeof(T) == 2;
+template <class Element>
+inline constexpr bool converts_pairs<Element, always_void<decltype(dtype<Element>::narrow_pair(0.0f, 0.0f)), decltype(dtype<Element>::widen_low(0u))>> =
+    sizeof(Element) == 2;
 
 SMX_END

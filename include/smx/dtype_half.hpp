@@ -1,9 +1,9 @@
-// The toolkit's __half and __nv_bfloat16 as storage types; the only header that includes theirs.
+// The toolkit's __half and __nv_bfloat16 as storage types, without its headers: whoever has such elements has included them.
 #pragma once
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include "dtype.hpp"
+
+struct __half;
+struct __nv_bfloat16;
 
 SMX_BEGIN
 

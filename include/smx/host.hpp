@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "problem.hpp"
+#include "check.hpp"
 
 SMX_BEGIN
 

@@ -2,11 +2,9 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include <atomic>
-
+#include "check.hpp"
 #include "dtype_half.hpp"
 #include "kernel.cuh"
-#include "problem.hpp"
 
 SMX_BEGIN_KERNELS
 
@@ -33,24 +31,33 @@ private:
 
 inline constexpr int most_devices = 64;
 
+// A number many threads may find out at once, each of them the same. (<atomic> would add a third of a second to every file.)
+class shared_number {
+public:
+    int get() const { return __atomic_load_n(&value_, __ATOMIC_ACQUIRE); }
+    void set(int value) { __atomic_store_n(&value_, value, __ATOMIC_RELEASE); }
+
+private:
+    int value_ = 0;
+};
+
 SMX_HIDDEN inline status current_device(int& device) {
     return cuda_status(cudaGetDevice(&device), "cudaGetDevice");
 }
 
 // Asked of the driver once a device.
 SMX_HIDDEN inline status limits_of(int device, device_limits& limits) {
-    static std::atomic<int> shared_bytes[most_devices];
-    static std::atomic<int> capability[most_devices];
+    static shared_number capabilities[most_devices], shared_bytes[most_devices];
     bool const remembers = device < most_devices;
-    int bytes = remembers ? shared_bytes[device].load(std::memory_order_acquire) : 0;
-    int major = remembers ? capability[device].load(std::memory_order_relaxed) : 0;
+    int bytes = remembers ? shared_bytes[device].get() : 0;
+    int major = remembers ? capabilities[device].get() : 0;
     if (bytes == 0) {
         cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
         if (error == cudaSuccess) error = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
         if (error != cudaSuccess) return cuda_status(error, "cudaDeviceGetAttribute");
         if (remembers) {
-            capability[device].store(major, std::memory_order_relaxed);
-            shared_bytes[device].store(bytes, std::memory_order_release);
+            capabilities[device].set(major);
+            shared_bytes[device].set(bytes);
         }
     }
     limits = {bytes, major >= 9};
@@ -60,13 +67,13 @@ SMX_HIDDEN inline status limits_of(int device, device_limits& limits) {
 // Lets a kernel use more shared memory than the 48 KiB every kernel may; once a kernel and device.
 template <class Kernel, class Operands>
 SMX_HIDDEN status allow_shared_memory(int device, int64 bytes) {
-    static std::atomic<int> allowed[most_devices];
     constexpr int64 always_allowed = 48 * 1024;
-    if (bytes <= always_allowed || (device < most_devices && allowed[device].load(std::memory_order_relaxed) >= bytes)) return {};
+    static shared_number allowed[most_devices];
+    if (bytes <= always_allowed || (device < most_devices && allowed[device].get() >= bytes)) return {};
     cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>),
                                                    cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
     if (error != cudaSuccess) return cuda_status(error, "cudaFuncSetAttribute");
-    if (device < most_devices) allowed[device].store(static_cast<int>(bytes), std::memory_order_relaxed);
+    if (device < most_devices) allowed[device].set(static_cast<int>(bytes));
     return {};
 }
 
@@ -76,17 +83,23 @@ row_shape shape_of(Operands const& o) {
             detail::rows_aligned(o.input), Operands::spans_row};
 }
 
+// What can be said against a kernel without asking the device.
+template <class Kernel>
+status check_kernel(row_shape shape) {
+    constexpr bool holds_row = Kernel::value.body == body_kind::resident || Kernel::value.body == body_kind::packed;
+    if (holds_row && shape.cols > Kernel::value.columns())
+        return detail::wrong(errc::too_large, "keys", "no more than the kernel's lanes * vec * packs, or another kernel", shape.cols);
+    if (Kernel::value.body == body_kind::packed && !shape.rows_touch)
+        return detail::wrong(errc::bad_stride, "x and y", "packed, of one element size and in one phase of 16 bytes, or another kernel", 0);
+    return {};
+}
+
 // Requires  o passed check() and has rows
 template <class Kernel, class Operands>
 SMX_HIDDEN status launch_checked(cudaStream_t stream, Operands const& o, row_shape shape, int device, device_limits limits) {
     int64 const shared = Kernel::shared_bytes(shape);
-    if (!Kernel::can_run(shape, limits)) {
-        if (shape.cols > Kernel::value.columns() && (Kernel::value.body == body_kind::resident || Kernel::value.body == body_kind::packed))
-            return detail::wrong(errc::too_large, "keys", "no more than the kernel's lanes * vec * packs, or another kernel", shape.cols);
-        if (Kernel::value.body == body_kind::packed && !shape.rows_touch)
-            return detail::wrong(errc::bad_stride, "x and y", "packed, of one element size and in one phase of 16 bytes, or another kernel", 0);
+    if (!Kernel::can_run(shape, limits))
         return detail::wrong(errc::device_limit, "kernel", "one the device has shared memory and instructions for; bytes needed", shared);
-    }
     if constexpr (Kernel::value.body == body_kind::staged || Kernel::value.body == body_kind::packed) {
         if (status const s = allow_shared_memory<Kernel, Operands>(device, shared); !s) return s;
     }
@@ -115,12 +128,14 @@ SMX_HIDDEN status launch(cudaStream_t stream, shaped_input<Input> const& x, Fact
     auto const o = make_operands(x, factor, masks, output, extras...);
     if (status const s = smx::check(o); !s) return s;
     if (detail::is_done(o)) return {};
+    row_shape const shape = launching::shape_of(o);
+    if (status const s = launching::check_kernel<Kernel>(shape); !s) return s;
     launching::untouched_error const keep;
     int device = 0;
     device_limits limits;
     if (status const s = launching::current_device(device); !s) return s;
     if (status const s = launching::limits_of(device, limits); !s) return s;
-    return launching::launch_checked<Kernel>(stream, o, launching::shape_of(o), device, limits);
+    return launching::launch_checked<Kernel>(stream, o, shape, device, limits);
 }
 
 // Scaled mask softmax by the kernel that suits the shape; choose_policy says which.

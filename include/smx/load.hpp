@@ -8,7 +8,7 @@ SMX_BEGIN
 // Loads columns `part` of a row, as far as `visible` reaches; fixes the tile's map from slots to columns.
 // Requires  part within [0, row.cols), no longer than Tile::capacity, and starting at 0 or where a pack may start
 // Callers   all lanes of g
-// Gives     slots outside `visible` hold 0: finite, so that no scale can make a NaN of them
+// Gives     slots outside `visible` hold 0, finite, so that no scale can make a NaN of them, or are never looked at
 // Cost      one read of what can be visible
 template <class Group, class Tile, class Input>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval visible, interval part) {

@@ -4,10 +4,10 @@
 //   interval span() const;                            superset of the visible columns, within [0, keys); exact unless it tests
 //   static constexpr bool spans_row;                  the span is always [0, keys); absent = false
 //   static constexpr bool tests;                      absent = false
-//   template <int V> unsigned visible(int col) const; bit i = column col + i is visible; asked for packs within [0, keys) that touch the span;
+//   template <int Width> unsigned visible(int col) const; bit i = column col + i is visible; asked for packs within [0, keys) that touch the span;
 //                                                     bits outside the span are ignored
 //   static constexpr bool biases;                     absent = false
-//   template <int V, class Compute> void add_to(pack<Compute, V>&, int col) const;   same packs; -inf hides
+//   template <int Width, class Compute> void add_to(pack<Compute, Width>&, int col) const;   same packs; -inf hides
 #pragma once
 #include "pack.hpp"
 #include "row_id.hpp"
@@ -16,37 +16,41 @@
 
 SMX_BEGIN
 
-namespace detail {
-
-template <int V>
-inline constexpr unsigned all_bits = V >= 32 ? ~0u : (1u << (V % 32)) - 1u;
+template <int Width>
+inline constexpr unsigned all_bits = Width >= 32 ? ~0u : (1u << (Width % 32)) - 1u;
 
 // Bit i = column col + i lies in the span.
-template <int V>
+template <int Width>
 SMX_HD unsigned bits_within(interval span, int col) {
     int const from = span.begin - col, to = span.end - col;
     unsigned const above = from <= 0 ? ~0u : from >= 32 ? 0u : ~0u << from;
     unsigned const below = to >= 32 ? ~0u : to <= 0 ? 0u : ~(~0u << to);
-    return above & below & all_bits<V>;
+    return above & below & all_bits<Width>;
 }
+
+namespace detail {
 
 // A score and a bias; a bias of -inf selects, also over a NaN.
 template <class Compute>
+SMX_HD bool is_hiding(Compute bias) {
+    return bias == neg_inf<Compute>();
+}
+template <class Compute>
 SMX_HD Compute biased(Compute score, Compute bias) {
-    return bias == neg_inf<Compute>() ? bias : score + bias;
+    return is_hiding(bias) ? bias : score + bias;
 }
 
-template <int V, class Seen, class Compute>
-SMX_HD void mask_pack(pack<Compute, V>& scores, Seen const& seen, interval span, int col) {
-    bool const whole = col >= span.begin && col + V <= span.end;
-    unsigned bits = whole ? all_bits<V> : V == 1 ? 0u : bits_within<V>(span, col);
+template <int Width, class Seen, class Compute>
+SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval span, int col) {
+    bool const whole = col >= span.begin && col + Width <= span.end;
+    unsigned bits = whole ? all_bits<Width> : Width == 1 ? 0u : bits_within<Width>(span, col);
     if (bits != 0) {
         if constexpr (mask_biases<Seen>) seen.add_to(scores, col);
-        if constexpr (mask_tests<Seen>) bits &= seen.template visible<V>(col);
+        if constexpr (mask_tests<Seen>) bits &= seen.template visible<Width>(col);
     }
     if (!mask_tests<Seen> && whole) return;
     SMX_UNROLL
-    for (int i = 0; i < V; ++i) scores[i] = bits >> i & 1u ? scores[i] : neg_inf<Compute>();
+    for (int i = 0; i < Width; ++i) scores[i] = bits >> i & 1u ? scores[i] : neg_inf<Compute>();
 }
 
 }  // namespace detail
@@ -74,15 +78,17 @@ SMX_HD void mask(Tile& t, Seen const& seen) {
     }
 }
 
-// Edges of which none is visible, as scores or as weights.
+// A tile of which nothing is visible, as scores or as weights.
 template <class Tile>
-SMX_HD void hide_edges(Tile& t) {
+SMX_HD void hide_all(Tile& t) {
     using compute = typename Tile::compute;
+    compute const nothing = Tile::keeps == kept::weights ? compute(0) : neg_inf<compute>();
     t.max = neg_inf<compute>();
+    t.for_live_packs([&](int p) { t.middle[p] = filled_pack<Tile::vec>(nothing); });
     if (!t.has_edges()) return;
     int const edges = t.edges_to_visit();
     SMX_UNROLL
-    for (int i = 0; i < edges; ++i) t.edge[i] = Tile::keeps == kept::weights ? compute(0) : neg_inf<compute>();
+    for (int i = 0; i < edges; ++i) t.edge[i] = nothing;
 }
 
 // Everything is visible.
@@ -112,18 +118,29 @@ struct both_mask {
 
         SMX_HD interval span() const { return intersection(first.span(), second.span()); }
 
-        template <int V>
+        template <int Width>
         SMX_HD unsigned visible(int col) const {
             unsigned bits = ~0u;
-            if constexpr (mask_tests<FirstRow>) bits &= first.template visible<V>(col);
-            if constexpr (mask_tests<SecondRow>) bits &= second.template visible<V>(col);
+            if constexpr (mask_tests<FirstRow>) bits &= first.template visible<Width>(col);
+            if constexpr (mask_tests<SecondRow>) bits &= second.template visible<Width>(col);
             return bits;
         }
 
-        template <int V, class Compute>
-        SMX_HD void add_to(pack<Compute, V>& scores, int col) const {
-            if constexpr (mask_biases<FirstRow>) first.add_to(scores, col);
-            if constexpr (mask_biases<SecondRow>) second.add_to(scores, col);
+        template <int Width, class Compute>
+        SMX_HD void add_to(pack<Compute, Width>& scores, int col) const {
+            if constexpr (mask_biases<FirstRow> && mask_biases<SecondRow>) {
+                // The sum of both first: -inf in either of them hides, whatever the other is.
+                pack<Compute, Width> total = filled_pack<Width>(Compute(0)), more = total;
+                first.add_to(total, col);
+                second.add_to(more, col);
+                SMX_UNROLL
+                for (int i = 0; i < Width; ++i)
+                    scores[i] = detail::biased(scores[i], detail::is_hiding(total[i]) ? total[i] : detail::biased(total[i], more[i]));
+            } else if constexpr (mask_biases<FirstRow>) {
+                first.add_to(scores, col);
+            } else {
+                second.add_to(scores, col);
+            }
         }
     };
 
@@ -151,17 +168,17 @@ struct either_mask {
 
         SMX_HD interval span() const { return hull(first.span(), second.span()); }
 
-        template <int V>
+        template <int Width>
         SMX_HD unsigned visible(int col) const {
-            return bits_of<V>(first, col) | bits_of<V>(second, col);
+            return bits_of<Width>(first, col) | bits_of<Width>(second, col);
         }
 
         // Only packs that touch its own span may be asked of a part.
-        template <int V, class Part>
+        template <int Width, class Part>
         static SMX_HD unsigned bits_of(Part const& part, int col) {
-            unsigned bits = detail::bits_within<V>(part.span(), col);
+            unsigned bits = bits_within<Width>(part.span(), col);
             if constexpr (mask_tests<Part>) {
-                if (bits != 0) bits &= part.template visible<V>(col);
+                if (bits != 0) bits &= part.template visible<Width>(col);
             }
             return bits;
         }

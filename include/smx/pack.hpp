@@ -1,21 +1,21 @@
-// A pack: N consecutive columns, moved by the widest instruction their address allows.
+// A pack: consecutive columns, moved by the widest instruction their address allows.
 #pragma once
 #include "dtype.hpp"
 
 SMX_BEGIN
 
-template <class T, int N>
+template <class Element, int Count>
 struct pack {
-    T data[N];
-    SMX_HD T& operator[](int i) { return data[i]; }
-    SMX_HD T const& operator[](int i) const { return data[i]; }
+    Element data[Count];
+    SMX_HD Element& operator[](int i) { return data[i]; }
+    SMX_HD Element const& operator[](int i) const { return data[i]; }
 };
 
-template <int N, class T>
-SMX_HD pack<T, N> filled_pack(T value) {
-    pack<T, N> result;
+template <int Count, class Element>
+SMX_HD pack<Element, Count> filled_pack(Element value) {
+    pack<Element, Count> result;
     SMX_UNROLL
-    for (int i = 0; i < N; ++i) result[i] = value;
+    for (int i = 0; i < Count; ++i) result[i] = value;
     return result;
 }
 
@@ -30,10 +30,10 @@ SMX_HD bool is_aligned(void const* pointer, int bytes) {
     return (reinterpret_cast<uint64>(pointer) & static_cast<unsigned>(bytes - 1)) == 0;
 }
 
-// N stored elements as they lie in memory.
-template <class T, int N>
-struct alignas(widest_access(N * int{sizeof(T)}) > int{alignof(T)} ? widest_access(N * int{sizeof(T)}) : int{alignof(T)}) raw_pack {
-    T data[N];
+// Stored elements as they lie in memory.
+template <class Element, int Count>
+struct alignas(widest_access(Count * int{sizeof(Element)}) > int{alignof(Element)} ? widest_access(Count * int{sizeof(Element)}) : int{alignof(Element)}) raw_pack {
+    Element data[Count];
 };
 
 // once: global memory read or written once, let it leave the caches first · shared: any memory that will be wanted again
@@ -64,12 +64,12 @@ struct access_word<16> {
 };
 #endif
 
-template <int Access, traffic Traffic, class T, int N>
-SMX_HD void read_as(raw_pack<T, N>& into, T const* from) {
+template <int Access, traffic Traffic, class Element, int Count>
+SMX_HD void read_as(raw_pack<Element, Count>& into, Element const* from) {
 #if SMX_DEVICE_CODE
     using word = typename access_word<Access>::type;
     SMX_UNROLL
-    for (int i = 0; i < N * int{sizeof(T)} / Access; ++i) {
+    for (int i = 0; i < Count * int{sizeof(Element)} / Access; ++i) {
         word const* const source = reinterpret_cast<word const*>(from) + i;
         if constexpr (Traffic == traffic::once) {
             reinterpret_cast<word*>(into.data)[i] = __ldcs(source);
@@ -82,12 +82,12 @@ SMX_HD void read_as(raw_pack<T, N>& into, T const* from) {
 #endif
 }
 
-template <int Access, traffic Traffic, class T, int N>
-SMX_HD void write_as(T* into, raw_pack<T, N> const& from) {
+template <int Access, traffic Traffic, class Element, int Count>
+SMX_HD void write_as(Element* into, raw_pack<Element, Count> const& from) {
 #if SMX_DEVICE_CODE
     using word = typename access_word<Access>::type;
     SMX_UNROLL
-    for (int i = 0; i < N * int{sizeof(T)} / Access; ++i) {
+    for (int i = 0; i < Count * int{sizeof(Element)} / Access; ++i) {
         word* const target = reinterpret_cast<word*>(into) + i;
         word const value = reinterpret_cast<word const*>(from.data)[i];
         if constexpr (Traffic == traffic::once) {
@@ -104,72 +104,72 @@ SMX_HD void write_as(T* into, raw_pack<T, N> const& from) {
 }  // namespace detail
 
 // `pointer` lies on a multiple of the pack's own size, or of 16 bytes if that is less.
-template <int N, detail::traffic Traffic, class T>
-SMX_HD detail::raw_pack<T, N> read_aligned(T const* pointer) {
-    detail::raw_pack<T, N> raw;
-    detail::read_as<detail::widest_access(N * int{sizeof(T)}), Traffic>(raw, pointer);
+template <int Count, detail::traffic Traffic, class Element>
+SMX_HD detail::raw_pack<Element, Count> read_aligned(Element const* pointer) {
+    detail::raw_pack<Element, Count> raw;
+    detail::read_as<detail::widest_access(Count * int{sizeof(Element)}), Traffic>(raw, pointer);
     return raw;
 }
 
 // Memory that other rows read too (masks, biases), at any element address.
-template <int N, class T>
-SMX_HD detail::raw_pack<T, N> read_shared(T const* pointer) {
-    constexpr int widest = detail::widest_access(N * int{sizeof(T)});
-    detail::raw_pack<T, N> raw;
+template <int Count, class Element>
+SMX_HD detail::raw_pack<Element, Count> read_shared(Element const* pointer) {
+    constexpr int widest = detail::widest_access(Count * int{sizeof(Element)});
+    detail::raw_pack<Element, Count> raw;
     if (detail::is_aligned(pointer, widest)) {
         detail::read_as<widest, detail::traffic::shared>(raw, pointer);
-    } else if (widest > 4 && sizeof(T) < 4 && detail::is_aligned(pointer, 4)) {
-        detail::read_as<(widest > 4 && sizeof(T) < 4) ? 4 : int{sizeof(T)}, detail::traffic::shared>(raw, pointer);
+    } else if (widest > 4 && sizeof(Element) < 4 && detail::is_aligned(pointer, 4)) {
+        detail::read_as<(widest > 4 && sizeof(Element) < 4) ? 4 : int{sizeof(Element)}, detail::traffic::shared>(raw, pointer);
     } else {
-        detail::read_as<int{sizeof(T)} <= 16 ? int{sizeof(T)} : 16, detail::traffic::shared>(raw, pointer);
+        detail::read_as<int{sizeof(Element)} <= 16 ? int{sizeof(Element)} : 16, detail::traffic::shared>(raw, pointer);
     }
     return raw;
 }
 
-template <detail::traffic Traffic, int N, class T>
-SMX_HD void write_aligned(T* pointer, detail::raw_pack<T, N> const& raw) {
-    detail::write_as<detail::widest_access(N * int{sizeof(T)}), Traffic>(pointer, raw);
+template <detail::traffic Traffic, int Count, class Element>
+SMX_HD void write_aligned(Element* pointer, detail::raw_pack<Element, Count> const& raw) {
+    detail::write_as<detail::widest_access(Count * int{sizeof(Element)}), Traffic>(pointer, raw);
 }
 
 // Any element address.
-template <detail::traffic Traffic, int N, class T>
-SMX_HD void write_pack(T* pointer, detail::raw_pack<T, N> const& raw) {
-    constexpr int widest = detail::widest_access(N * int{sizeof(T)});
+template <detail::traffic Traffic, int Count, class Element>
+SMX_HD void write_pack(Element* pointer, detail::raw_pack<Element, Count> const& raw) {
+    constexpr int widest = detail::widest_access(Count * int{sizeof(Element)});
     if (detail::is_aligned(pointer, widest)) {
         detail::write_as<widest, Traffic>(pointer, raw);
-    } else if (widest > 4 && sizeof(T) < 4 && detail::is_aligned(pointer, 4)) {
-        detail::write_as<(widest > 4 && sizeof(T) < 4) ? 4 : int{sizeof(T)}, Traffic>(pointer, raw);
+    } else if (widest > 4 && sizeof(Element) < 4 && detail::is_aligned(pointer, 4)) {
+        detail::write_as<(widest > 4 && sizeof(Element) < 4) ? 4 : int{sizeof(Element)}, Traffic>(pointer, raw);
     } else {
-        detail::write_as<int{sizeof(T)}, Traffic>(pointer, raw);
+        detail::write_as<int{sizeof(Element)}, Traffic>(pointer, raw);
     }
 }
 
-template <class Compute, class T, int N>
-SMX_HD pack<Compute, N> widen(detail::raw_pack<T, N> const& raw) {
-    pack<Compute, N> result;
-    if constexpr (SMX_DEVICE_CODE && converts_pairs<T> && N % 2 == 0) {
+template <class Compute, class Element, int Count>
+SMX_HD pack<Compute, Count> widen(detail::raw_pack<Element, Count> const& raw) {
+    pack<Compute, Count> result;
+    if constexpr (SMX_DEVICE_CODE && converts_pairs<Element> && Count % 2 == 0) {
         SMX_UNROLL
-        for (int i = 0; i < N / 2; ++i) {
+        for (int i = 0; i < Count / 2; ++i) {
             unsigned const pair = reinterpret_cast<unsigned const*>(raw.data)[i];
-            result[2 * i] = static_cast<Compute>(dtype<T>::widen_low(pair));
-            result[2 * i + 1] = static_cast<Compute>(dtype<T>::widen_high(pair));
+            result[2 * i] = static_cast<Compute>(dtype<Element>::widen_low(pair));
+            result[2 * i + 1] = static_cast<Compute>(dtype<Element>::widen_high(pair));
         }
     } else {
         SMX_UNROLL
-        for (int i = 0; i < N; ++i) result[i] = static_cast<Compute>(dtype<T>::widen(raw.data[i]));
+        for (int i = 0; i < Count; ++i) result[i] = static_cast<Compute>(dtype<Element>::widen(raw.data[i]));
     }
     return result;
 }
 
-template <class T, class Compute, int N>
-SMX_HD detail::raw_pack<T, N> narrow(pack<Compute, N> const& values) {
-    detail::raw_pack<T, N> raw;
-    if constexpr (SMX_DEVICE_CODE && converts_pairs<T> && N % 2 == 0 && same_type<Compute, float>) {
+template <class Element, class Compute, int Count>
+SMX_HD detail::raw_pack<Element, Count> narrow(pack<Compute, Count> const& values) {
+    detail::raw_pack<Element, Count> raw;
+    if constexpr (SMX_DEVICE_CODE && converts_pairs<Element> && Count % 2 == 0 && same_type<Compute, float>) {
         SMX_UNROLL
-        for (int i = 0; i < N / 2; ++i) reinterpret_cast<unsigned*>(raw.data)[i] = dtype<T>::narrow_pair(values[2 * i], values[2 * i + 1]);
+        for (int i = 0; i < Count / 2; ++i) reinterpret_cast<unsigned*>(raw.data)[i] = dtype<Element>::narrow_pair(values[2 * i], values[2 * i + 1]);
     } else {
         SMX_UNROLL
-        for (int i = 0; i < N; ++i) raw.data[i] = dtype<T>::narrow(values[i]);
+        for (int i = 0; i < Count; ++i) raw.data[i] = dtype<Element>::narrow(values[i]);
     }
     return raw;
 }

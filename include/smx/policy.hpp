@@ -69,7 +69,8 @@ struct kernel_type {
     static constexpr int blocks_per_sm(bool asks_mask) {
         bool const small = (Body == body_kind::resident || Body == body_kind::packed) && Vec * Packs <= 32;
         int const wanted = small ? (asks_mask ? 768 : 1024) : Body == body_kind::resident && !asks_mask && Threads <= 256 ? 768 : 512;
-        return Threads < wanted ? wanted / Threads : 1;
+        int const blocks = wanted / Threads;
+        return blocks < 1 ? 1 : blocks > 16 ? 16 : blocks;
     }
     static constexpr policy value{Body, lanes, Threads, Vec, Packs};
 
@@ -174,13 +175,13 @@ constexpr auto with_first(kernel_list<Kernel, Rest...>, row_shape shape, device_
 
 }  // namespace detail
 
-// The kernel that launch_auto runs for such rows of elements of type T. It does not look at the number of rows: the same row gives the same
+// The kernel that launch_auto runs for such rows of Element. It does not look at the number of rows: the same row gives the same
 // bits in any batch.
-template <class T>
+template <class Element>
 constexpr policy choose_policy(row_shape shape, device_limits limits = {}) {
-    shape.element_bytes = int{sizeof(T)};
-    shape.compute_bytes = int{sizeof(compute_of<T>)};
-    return detail::with_first(detail::automatic_kernels<pack_columns_of<dense_input<T>>>(), shape, limits,
+    shape.element_bytes = int{sizeof(Element)};
+    shape.compute_bytes = int{sizeof(compute_of<Element>)};
+    return detail::with_first(detail::automatic_kernels<pack_columns_of<dense_input<Element>>>(), shape, limits,
                               [](auto kernel) { return decltype(kernel)::value; });
 }
 

@@ -59,14 +59,14 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
     pack<compute, Tile::vec> tops = filled_pack<Tile::vec>(neg_inf<compute>());
     t.for_live_packs([&](int p) {
         SMX_UNROLL
-        for (int i = 0; i < Tile::vec; ++i) tops[i] = maximum()(tops[i], t.middle[p][i]);
+        for (int i = 0; i < Tile::vec; ++i) tops[i] = raised(tops[i], t.middle[p][i]);
     });
     compute max = tops[0];
     SMX_UNROLL
-    for (int i = 1; i < Tile::vec; ++i) max = maximum()(max, tops[i]);
+    for (int i = 1; i < Tile::vec; ++i) max = raised(max, tops[i]);
     if (has_edges) {
         SMX_UNROLL
-        for (int i = 0; i < edges; ++i) max = maximum()(max, t.edge[i]);
+        for (int i = 0; i < edges; ++i) max = raised(max, t.edge[i]);
     }
 
     constexpr bool keeps_weights = Tile::keeps == kept::weights;

@@ -26,8 +26,10 @@ struct strides {
 // Stands for "packed in the order batch, head, query, key" where strides are optional.
 inline constexpr strides contiguous{0, 0, 0, 0};
 
+// Of a shape that check() refuses, the products may wrap.
 SMX_HD constexpr strides packed_strides(extents shape) {
-    return {shape.heads * shape.queries * shape.keys, shape.queries * shape.keys, shape.keys, 1};
+    uint64 const head = static_cast<uint64>(shape.queries) * static_cast<uint64>(shape.keys);
+    return {static_cast<int64>(static_cast<uint64>(shape.heads) * head), static_cast<int64>(head), shape.keys, 1};
 }
 
 // Strides of a packed tensor of this shape that repeats along its axes of length 1: {B, 1, Sq, Sk} serves every head.

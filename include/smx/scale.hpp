@@ -46,28 +46,28 @@ inline fixed_scale inv_sqrt(double head_dim) { return fixed_scale(1.0 / __builti
 #endif
 
 // One number read where the rows run (device memory for a kernel), when they run.
-template <class T>
+template <class Element>
 struct device_scale {
-    T const* data;
+    Element const* data;
 
-    SMX_HD explicit device_scale(T const* pointer) : data(pointer) {}
+    SMX_HD explicit device_scale(Element const* pointer) : data(pointer) {}
 
     template <class Compute>
     SMX_HD Compute value(row_id) const {
-        return static_cast<Compute>(dtype<T>::widen(*data));
+        return static_cast<Compute>(dtype<Element>::widen(*data));
     }
 };
 
 // One number a head, read where the rows run.
-template <class T>
+template <class Element>
 struct head_scale {
-    T const* data;
+    Element const* data;
 
-    SMX_HD explicit head_scale(T const* pointer) : data(pointer) {}
+    SMX_HD explicit head_scale(Element const* pointer) : data(pointer) {}
 
     template <class Compute>
     SMX_HD Compute value(row_id row) const {
-        return static_cast<Compute>(dtype<T>::widen(data[row.head]));
+        return static_cast<Compute>(dtype<Element>::widen(data[row.head]));
     }
 };
 

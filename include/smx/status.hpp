@@ -38,4 +38,11 @@ inline int message(status const& s, char* buffer, int size) {
     return snprintf(buffer, room, "%s: must be %s, was %lld", s.argument, s.requirement, s.actual);
 }
 
+// The same sentence as a value: smx::sentence(s).text
+struct sentence {
+    char text[256];
+
+    explicit sentence(status const& s) { (void)message(s, text, int{sizeof(text)}); }
+};
+
 SMX_END

@@ -56,15 +56,15 @@ struct no_row_output {
 };
 
 // Shape     data: batch x heads x queries, packed; natural logarithm; -inf for an empty row
-template <class T>
+template <class Element>
 struct log_sum_exp {
-    T* data;
+    Element* data;
 
-    SMX_HD explicit constexpr log_sum_exp(T* per_row) : data(per_row) {}
+    SMX_HD explicit constexpr log_sum_exp(Element* per_row) : data(per_row) {}
 
     template <class Compute>
     SMX_HD void store(row_id row, statistics<Compute> stats) const {
-        data[row.index] = dtype<T>::narrow(log_sum_exp_of(stats));
+        data[row.index] = dtype<Element>::narrow(log_sum_exp_of(stats));
     }
 };
 

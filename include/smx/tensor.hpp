@@ -2,12 +2,12 @@
 //
 // An input is any value with
 //   using compute = float;                                            or double
-//   template <int V> pack<compute, V> load(row_id, int col) const;
-//   template <int V> int head(row_id) const;                          columns before the first that packs may start at; absent = 0
+//   template <int Width> pack<compute, Width> load(row_id, int col) const;
+//   template <int Width> int head(row_id) const;                          columns before the first that packs may start at; absent = 0
 //   static constexpr int pack_columns;                                columns launch_auto loads at a time; absent = 16 bytes of compute
 // and an output any value with
-//   template <int V, class Compute> void store(row_id, int col, pack<Compute, V> const&) const;
-// Both are called with V = the kernel's pack and with V = 1, for columns within the row. Either may have bind(row_id) instead, which
+//   template <int Width, class Compute> void store(row_id, int col, pack<Compute, Width> const&) const;
+// Both are called with Width = the kernel's pack and with Width = 1, for columns within the row. Either may have bind(row_id) instead, which
 // works out once what all packs of the row share; see dense_input and dense_output.
 #pragma once
 #include "pack.hpp"
@@ -15,58 +15,58 @@
 
 SMX_BEGIN
 
-template <class T>
-SMX_HD T* row_pointer(T* data, strides const& step, row_id const& row) {
+template <class Element>
+SMX_HD Element* row_pointer(Element* data, strides const& step, row_id const& row) {
     return data + (row.batch * step.batch + row.head * step.head + row.query * step.query);
 }
 
 // A row of elements side by side in memory. Fetching and widening are two steps, so that all packs of a lane are on their way before the
 // first is waited for.
-template <class T, detail::traffic Traffic>
+template <class Element, detail::traffic Traffic>
 struct memory_input_row {
-    T const* start;
+    Element const* start;
 
-    using compute = compute_of<T>;
+    using compute = compute_of<Element>;
 
     // Packs start where the address is a multiple of a pack (of 16 bytes, if a pack is longer).
-    template <int V>
+    template <int Width>
     SMX_HD int head() const {
-        constexpr unsigned bytes = detail::widest_access(V * int{sizeof(T)});
+        constexpr unsigned bytes = detail::widest_access(Width * int{sizeof(Element)});
         unsigned const past = static_cast<unsigned>(reinterpret_cast<uint64>(start)) % bytes;
-        return static_cast<int>((bytes - past) % bytes / sizeof(T));
+        return static_cast<int>((bytes - past) % bytes / sizeof(Element));
     }
-    template <int V>
-    SMX_HD detail::raw_pack<T, V> fetch(int col) const {
-        return read_aligned<V, Traffic>(start + col);
+    template <int Width>
+    SMX_HD detail::raw_pack<Element, Width> fetch(int col) const {
+        return read_aligned<Width, Traffic>(start + col);
     }
-    template <int V>
-    static SMX_HD pack<compute, V> widen(detail::raw_pack<T, V> const& raw) {
+    template <int Width>
+    static SMX_HD pack<compute, Width> widen(detail::raw_pack<Element, Width> const& raw) {
         return smx::widen<compute>(raw);
     }
 };
 
-template <class T, detail::traffic Traffic>
+template <class Element, detail::traffic Traffic>
 struct memory_output_row {
-    T* start;
+    Element* start;
 
-    template <int V, class Compute>
-    SMX_HD void store(int col, pack<Compute, V> const& values) const {
-        write_pack<Traffic>(start + col, narrow<T>(values));
+    template <int Width, class Compute>
+    SMX_HD void store(int col, pack<Compute, Width> const& values) const {
+        write_pack<Traffic>(start + col, narrow<Element>(values));
     }
 };
 
 // Shape     data: batch x heads x queries x keys, `step` elements apart, key stride 1
 // Requires  data aligned to one element, in global memory
-template <class T>
+template <class Element>
 struct dense_input {
-    T const* data;
+    Element const* data;
     strides step;
 
-    using element = T;
-    using compute = compute_of<T>;
-    static constexpr int pack_columns = sizeof(T) < 16 ? 16 / int{sizeof(T)} : 1;
+    using element = Element;
+    using compute = compute_of<Element>;
+    static constexpr int pack_columns = sizeof(Element) < 16 ? 16 / int{sizeof(Element)} : 1;
 
-    using row = memory_input_row<T, detail::traffic::once>;
+    using row = memory_input_row<Element, detail::traffic::once>;
 
     SMX_HD row bind(row_id id) const { return {row_pointer(data, step, id)}; }
 };
@@ -89,10 +89,10 @@ inline constexpr bool binds = false;
 template <class Tensor>
 inline constexpr bool binds<Tensor, always_void<decltype(&Tensor::bind)>> = true;
 
-template <class Input, int V, class = void>
+template <class Input, int Width, class = void>
 inline constexpr bool has_head = false;
-template <class Input, int V>
-inline constexpr bool has_head<Input, V, always_void<decltype(&Input::template head<V>)>> = true;
+template <class Input, int Width>
+inline constexpr bool has_head<Input, Width, always_void<decltype(&Input::template head<Width>)>> = true;
 
 // An input and an output that take the row with every call.
 template <class Input>
@@ -100,20 +100,20 @@ struct unbound_input_row {
     Input const& input;
     row_id id;
 
-    template <int V>
+    template <int Width>
     SMX_HD int head() const {
-        if constexpr (has_head<Input, V>) {
-            return input.template head<V>(id);
+        if constexpr (has_head<Input, Width>) {
+            return input.template head<Width>(id);
         } else {
             return 0;
         }
     }
-    template <int V>
-    SMX_HD pack<typename Input::compute, V> fetch(int col) const {
-        return input.template load<V>(id, col);
+    template <int Width>
+    SMX_HD pack<typename Input::compute, Width> fetch(int col) const {
+        return input.template load<Width>(id, col);
     }
-    template <int V>
-    static SMX_HD pack<typename Input::compute, V> widen(pack<typename Input::compute, V> const& values) {
+    template <int Width>
+    static SMX_HD pack<typename Input::compute, Width> widen(pack<typename Input::compute, Width> const& values) {
         return values;
     }
 };
@@ -122,9 +122,9 @@ struct unbound_output_row {
     Output const& output;
     row_id id;
 
-    template <int V, class Compute>
-    SMX_HD void store(int col, pack<Compute, V> const& values) const {
-        output.template store<V>(id, col, values);
+    template <int Width, class Compute>
+    SMX_HD void store(int col, pack<Compute, Width> const& values) const {
+        output.template store<Width>(id, col, values);
     }
 };
 
@@ -148,9 +148,9 @@ SMX_HD auto output_row(Output const& output, row_id id) {
 }  // namespace detail
 
 // Columns of a row that come before the first pack.
-template <int V, class Input>
+template <int Width, class Input>
 SMX_HD int head_of(Input const& input, row_id id) {
-    return detail::input_row(input, id).template head<V>();
+    return detail::input_row(input, id).template head<Width>();
 }
 
 // What happens to columns that a mask's structure hides.
@@ -161,15 +161,15 @@ enum class hidden {
 
 // Shape     data: as x, its own strides, key stride 1, rows apart from each other
 // Requires  data aligned to one element, in global memory
-template <class T, hidden Hidden = hidden::zeros>
+template <class Element, hidden Hidden = hidden::zeros>
 struct dense_output {
-    T* data;
+    Element* data;
     strides step;
 
-    using element = T;
+    using element = Element;
     static constexpr hidden when_hidden = Hidden;
 
-    using row = memory_output_row<T, detail::traffic::once>;
+    using row = memory_output_row<Element, detail::traffic::once>;
 
     SMX_HD row bind(row_id id) const { return {row_pointer(data, step, id)}; }
 };

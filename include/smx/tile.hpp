@@ -88,6 +88,24 @@ struct tile {
         }
     }
 
+    // Calls visit(column, value&) for every column this lane holds.
+    template <class Visit>
+    SMX_HD void for_columns(Visit const& visit) {
+        int const in_use = packs_to_visit();
+        SMX_UNROLL
+        for (int p = 0; p < in_use; ++p) {
+            if (pack_column(p) >= map.last) continue;
+            SMX_UNROLL
+            for (int i = 0; i < Vec; ++i) visit(pack_column(p) + i, middle[p][i]);
+        }
+        if (!has_edges()) return;
+        int const edges_in_use = edges_to_visit();
+        SMX_UNROLL
+        for (int i = 0; i < edges_in_use; ++i) {
+            if (edge_column(i) < map.end) visit(edge_column(i), edge[i]);
+        }
+    }
+
     // Column of edge slot i; the slot is used if that is below map.end.
     SMX_HD int edge_column(int i) const {
         int const slot = i * Lanes + map.rank;

@@ -4,10 +4,10 @@
 
 SMX_BEGIN
 
-template <class A, class B>
+template <class First, class Second>
 inline constexpr bool same_type = false;
-template <class A>
-inline constexpr bool same_type<A, A> = true;
+template <class First>
+inline constexpr bool same_type<First, First> = true;
 
 template <bool Condition, class Then, class Else>
 struct select_type {
@@ -21,26 +21,26 @@ struct select_type<false, Then, Else> {
 template <class...>
 using always_void = void;
 
-// A value of a type, for decltype alone.
-template <class T>
-SMX_HD T const& some();
+// First value of a type, for decltype alone.
+template <class Element>
+SMX_HD Element const& some();
 
 template <class...>
 inline constexpr bool always_false = false;
 
-// A row mask has packs to be asked about: `static constexpr bool tests = true` (absent means false).
+// First row mask has packs to be asked about: `static constexpr bool tests = true` (absent means false).
 template <class Seen, class = void>
 inline constexpr bool mask_tests = false;
 template <class Seen>
 inline constexpr bool mask_tests<Seen, always_void<decltype(Seen::tests)>> = Seen::tests;
 
-// A row mask adds to visible scores: `static constexpr bool biases = true` (absent means false).
+// First row mask adds to visible scores: `static constexpr bool biases = true` (absent means false).
 template <class Seen, class = void>
 inline constexpr bool mask_biases = false;
 template <class Seen>
 inline constexpr bool mask_biases<Seen, always_void<decltype(Seen::biases)>> = Seen::biases;
 
-// A row mask whose span is always the whole row: `static constexpr bool spans_row = true` (absent means false). Nothing is lost by loading
+// First row mask whose span is always the whole row: `static constexpr bool spans_row = true` (absent means false). Nothing is lost by loading
 // such rows as one piece.
 template <class Seen, class = void>
 inline constexpr bool mask_spans_row = false;

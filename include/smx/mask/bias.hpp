@@ -8,15 +8,15 @@ SMX_BEGIN
 // Shape     data: batch x heads x queries x keys, `step` elements apart; any strides, zero repeats; key stride 0 or 1
 // Requires  data aligned to one element; any floating-point storage type
 // Gives     -inf hides its column, whatever the score is; NaN and +inf make the row NaN
-template <class T>
+template <class Element>
 struct bias_tensor {
-    T const* data;
+    Element const* data;
     strides step;
 
-    SMX_HD constexpr bias_tensor(T const* bias, strides distances) : data(bias), step(distances) {}
+    SMX_HD constexpr bias_tensor(Element const* bias, strides distances) : data(bias), step(distances) {}
 
     struct row {
-        T const* biases_of_row;
+        Element const* biases_of_row;
         int cols;
         bool repeats;  // key stride 0: one bias for the row
 
@@ -25,12 +25,12 @@ struct bias_tensor {
 
         SMX_HD interval span() const { return {0, cols}; }
 
-        template <int V, class Compute>
-        SMX_HD void add_to(pack<Compute, V>& scores, int col) const {
-            pack<Compute, V> const added = repeats ? filled_pack<V>(static_cast<Compute>(dtype<T>::widen(*biases_of_row)))
-                                                   : widen<Compute>(read_shared<V>(biases_of_row + col));
+        template <int Width, class Compute>
+        SMX_HD void add_to(pack<Compute, Width>& scores, int col) const {
+            pack<Compute, Width> const added = repeats ? filled_pack<Width>(static_cast<Compute>(dtype<Element>::widen(*biases_of_row)))
+                                                   : widen<Compute>(read_shared<Width>(biases_of_row + col));
             SMX_UNROLL
-            for (int i = 0; i < V; ++i) scores[i] = detail::biased(scores[i], added[i]);
+            for (int i = 0; i < Width; ++i) scores[i] = detail::biased(scores[i], added[i]);
         }
     };
 

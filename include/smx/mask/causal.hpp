@@ -27,9 +27,11 @@ public:
 
 private:
     SMX_HD constexpr causal_mask(int64 offset, int from_bottom_right)
-        : offset_(offset > most_rows ? most_rows : offset < -most_rows ? -most_rows : offset), from_bottom_right_(from_bottom_right) {}
+        : offset_(offset > furthest ? furthest : offset < -furthest ? -furthest : offset), from_bottom_right_(from_bottom_right) {}
 
-    int64 offset_;  // within +-2^62, so that no sum with a query wraps
+    static constexpr int64 furthest = most_rows / 2;  // no sum with a query wraps
+
+    int64 offset_;
     int from_bottom_right_;
 };
 

@@ -19,11 +19,11 @@ struct predicate_mask {
 
         SMX_HD interval span() const { return {0, id.cols}; }
 
-        template <int V>
+        template <int Width>
         SMX_HD unsigned visible(int col) const {
             unsigned bits = 0;
             SMX_UNROLL
-            for (int i = 0; i < V; ++i) bits |= static_cast<unsigned>(predicate(id, col + i) ? 1 : 0) << i;
+            for (int i = 0; i < Width; ++i) bits |= static_cast<unsigned>(predicate(id, col + i) ? 1 : 0) << i;
             return bits;
         }
     };

@@ -23,10 +23,10 @@ struct flag_tensor {
 
         SMX_HD interval span() const { return seen; }
 
-        template <int V>
+        template <int Width>
         SMX_HD unsigned visible(int col) const {
             if (flags == nullptr) return ~0u;  // one flag for the row, already in the span
-            unsigned const set = nonzero_bits(read_shared<V>(flags + col));
+            unsigned const set = nonzero_bits(read_shared<Width>(flags + col));
             return Nonzero == nonzero::visible ? set : ~set;
         }
     };
@@ -40,13 +40,13 @@ struct flag_tensor {
 
 private:
     // Bit i = flag i is not zero.
-    template <int V>
-    static SMX_HD unsigned nonzero_bits(detail::raw_pack<Flag, V> const& raw) {
+    template <int Width>
+    static SMX_HD unsigned nonzero_bits(detail::raw_pack<Flag, Width> const& raw) {
         unsigned bits = 0;
-        if constexpr (sizeof(Flag) == 1 && V % 4 == 0) {
+        if constexpr (sizeof(Flag) == 1 && Width % 4 == 0) {
             // Four bytes at a time: a carry into each byte's top bit says it is not zero, a product gathers the four bits.
             SMX_UNROLL
-            for (int w = 0; w < V / 4; ++w) {
+            for (int w = 0; w < Width / 4; ++w) {
                 unsigned word = 0;
                 __builtin_memcpy(&word, raw.data + 4 * w, 4);
                 unsigned const tops = (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
@@ -54,7 +54,7 @@ private:
             }
         } else {
             SMX_UNROLL
-            for (int i = 0; i < V; ++i) bits |= static_cast<unsigned>(raw.data[i] != Flag(0)) << i;
+            for (int i = 0; i < Width; ++i) bits |= static_cast<unsigned>(raw.data[i] != Flag(0)) << i;
         }
         return bits;
     }

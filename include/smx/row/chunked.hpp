@@ -150,7 +150,7 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
         if (part.begin < visible.end && part.end > visible.begin) {
             keeper.get(chunk, t, [&] { make_scores(part); });
         } else {
-            smx::hide_edges(t);  // its packs are not live
+            smx::hide_all(t);
         }
         smx::normalize(t, stats, when_empty, row.cols);
         smx::store(g, t, output, row, visible, stats);

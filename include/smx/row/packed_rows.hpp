@@ -5,29 +5,29 @@
 SMX_BEGIN
 
 // Rows [first, first + count) of a call, side by side in `memory`, which lies in the same phase of 16 bytes as the tensors they came from.
-template <class T>
+template <class Element>
 struct stretch_input {
-    T const* memory;
+    Element const* memory;
     int64 first;
 
-    using compute = compute_of<T>;
-    using row = memory_input_row<T, detail::traffic::shared>;
+    using compute = compute_of<Element>;
+    using row = memory_input_row<Element, detail::traffic::shared>;
 
     SMX_HD row bind(row_id id) const { return {memory + static_cast<int>(id.index - first) * id.cols}; }
 };
 
-template <class T>
+template <class Element>
 struct stretch_output {
-    T* memory;
+    Element* memory;
     int64 first;
 
     // Packs of probabilities lie where packs of scores lay, so they are aligned like them.
     struct row {
-        T* start;
+        Element* start;
 
-        template <int V, class Compute>
-        SMX_HD void store(int col, pack<Compute, V> const& values) const {
-            write_aligned<detail::traffic::shared>(start + col, narrow<T>(values));
+        template <int Width, class Compute>
+        SMX_HD void store(int col, pack<Compute, Width> const& values) const {
+            write_aligned<detail::traffic::shared>(start + col, narrow<Element>(values));
         }
     };
 
@@ -43,8 +43,8 @@ namespace detail {
 
 template <class Input, class Output>
 inline constexpr bool can_touch = false;
-template <class X, class Y>
-inline constexpr bool can_touch<dense_input<X>, dense_output<Y, hidden::zeros>> = sizeof(X) == sizeof(Y);
+template <class Source, class Target>
+inline constexpr bool can_touch<dense_input<Source>, dense_output<Target, hidden::zeros>> = sizeof(Source) == sizeof(Target);
 
 template <class Input, class Output>
 bool rows_touch(Input const&, Output const&, extents) {
@@ -55,9 +55,9 @@ inline bool is_packed(strides step, extents shape) {
     return (shape.batch == 1 || step.batch == packed.batch) && (shape.heads == 1 || step.head == packed.head) &&
            (shape.queries == 1 || step.query == packed.query);
 }
-template <class X, class Y>
-bool rows_touch(dense_input<X> const& x, dense_output<Y, hidden::zeros> const& y, extents shape) {
-    return can_touch<dense_input<X>, dense_output<Y, hidden::zeros>> && (reinterpret_cast<uint64>(x.data) - reinterpret_cast<uint64>(y.data)) % 16 == 0 &&
+template <class Source, class Target>
+bool rows_touch(dense_input<Source> const& x, dense_output<Target, hidden::zeros> const& y, extents shape) {
+    return can_touch<dense_input<Source>, dense_output<Target, hidden::zeros>> && (reinterpret_cast<uint64>(x.data) - reinterpret_cast<uint64>(y.data)) % 16 == 0 &&
            is_packed(x.step, shape) && is_packed(y.step, shape);
 }
 
@@ -66,9 +66,9 @@ template <class Input>
 bool rows_aligned(Input const&) {
     return false;
 }
-template <class X>
-bool rows_aligned(dense_input<X> const& x) {
-    int64 const bytes = sizeof(X);
+template <class Source>
+bool rows_aligned(dense_input<Source> const& x) {
+    int64 const bytes = sizeof(Source);
     return (reinterpret_cast<uint64>(x.data) % 16 == 0) && x.step.query * bytes % 16 == 0 && x.step.head * bytes % 16 == 0 &&
            x.step.batch * bytes % 16 == 0;
 }
@@ -78,12 +78,12 @@ bool rows_aligned(dense_input<X> const& x) {
 // Row `first + group` of a stretch, by one group. The probabilities take the place of the scores.
 // Requires  memory holds the scores of rows [first, first + count), visible to all lanes
 // Callers   all lanes of g
-template <class Tile, class Group, class Operands, class X, class Y>
-SMX_HD void run_stretch(Group& g, Operands const& o, X const* scores, Y* probabilities, int64 first, int count, int group) {
+template <class Tile, class Group, class Operands, class Source, class Target>
+SMX_HD void run_stretch(Group& g, Operands const& o, Source const* scores, Target* probabilities, int64 first, int count, int group) {
     if (group >= count) return;
     row_id const row = o.rows[first + group];
-    auto const stats = softmax_row<Tile>(g, stretch_input<X>{scores, first}, o.factor.template value<typename Tile::compute>(row), o.masks,
-                                         stretch_output<Y>{probabilities, first}, row, o.shape, o.when_empty);
+    auto const stats = softmax_row<Tile>(g, stretch_input<Source>{scores, first}, o.factor.template value<typename Tile::compute>(row), o.masks,
+                                         stretch_output<Target>{probabilities, first}, row, o.shape, o.when_empty);
     if (g.rank() == 0) o.row_output.store(row, stats);
 }
 
