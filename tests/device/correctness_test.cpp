@@ -1,0 +1,79 @@
+// Every kernel against the reference: lengths at every edge, masks, layouts, scores and factors.
+#include "device/suite.hpp"
+
+namespace {
+
+using device::problem;
+using device::runner;
+
+// All that can vary varies at once, at every length where a kernel's code path changes.
+SMX_DEVICE_TEST(correctness, edges) {
+    support::random_stream random(20);
+    for (runner const& kernel : device::all_kernels()) {
+        for (int cols : device::edges_of(kernel, where)) {
+            int const turns = where.is_gpu() ? 4 : 1;
+            bool right = true;
+            for (int turn = 0; turn < turns && right; ++turn) {
+                right = device::is_right(device::random_problem(kernel, cols, random), kernel, where);
+            }
+            if (!right) break;
+        }
+    }
+}
+
+SMX_DEVICE_TEST(correctness, every_short_length) {
+    support::random_stream random(21);
+    for (runner const& kernel : device::chosen_kernels()) {
+        for (int cols = 1; cols <= 129; ++cols) {
+            if (!device::can_take(kernel, cols, where)) break;
+            if (!device::is_right(device::random_problem(kernel, cols, random), kernel, where)) break;
+        }
+    }
+}
+
+SMX_DEVICE_TEST(correctness, masks) {
+    support::random_stream random(22);
+    for (runner const& kernel : device::all_kernels()) {
+        for (smx::extents const& shape : {smx::extents(2, 3, 5, 7), smx::extents(3, 2, 7, 5), smx::extents(2, 2, 1, 61),
+                                          smx::extents(2, 3, 4, 4), smx::extents(2, 2, 3, 203)}) {
+            if (!device::can_take(kernel, shape.keys, where)) continue;
+            bool right = true;
+            for (device::mask_parts const& masks : device::masks_of(kernel.masks, shape)) {
+                problem p = device::random_problem(kernel, static_cast<int>(shape.keys), random);
+                problem plain;
+                plain.shape = shape;
+                plain.masks = masks;
+                plain.seed = p.seed;
+                plain.when_empty = p.when_empty;
+                plain.factor = 0.5;
+                plain.factor_on_device = kernel.factor == device::factor_type::device;
+                plain.factor_per_head = kernel.factor == device::factor_type::head;
+                right = device::is_right(plain, kernel, where);
+                if (!right) break;
+            }
+            if (!right) break;
+        }
+    }
+}
+
+SMX_DEVICE_TEST(correctness, scores) {
+    support::random_stream random(23);
+    for (runner const& kernel : device::all_kernels()) {
+        bool right = true;
+        for (support::pattern scores : support::all_patterns) {
+            for (int cols : {3, 100}) {
+                if (!device::can_take(kernel, cols, where) || !right) continue;
+                problem p = device::random_problem(kernel, cols, random);
+                p.scores = scores;
+                p.factor = 1.0;
+                if (scores == support::pattern::huge) {
+                    p.factor = kernel.factor == device::factor_type::head ? 0.25 : 1.0;
+                    p.factor_per_head = kernel.factor == device::factor_type::head;
+                }
+                right = device::is_right(p, kernel, where);
+            }
+        }
+    }
+}
+
+}  // namespace

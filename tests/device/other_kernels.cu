@@ -1,0 +1,54 @@
+// Kernels that launch_auto never picks, and the factors, outputs and row outputs that the other lists leave out.
+#include "device/runners.cuh"
+
+namespace device {
+
+namespace {
+
+using smx::block_group;
+using smx::chunked_online;
+using smx::chunked_staged;
+using smx::resident;
+using smx::thread_group;
+using smx::warp_group;
+
+// One lane a row, blocks of every size, packs of 1 to 32 columns, groups of a block's odd number of warps.
+using odd_list = smx::kernel_list<
+    resident<thread_group, 8, 2>, resident<thread_group, 1, 16, 32>, resident<warp_group<2>, 2, 4, 64>,
+    resident<warp_group<4>, 16, 1, 256>, resident<warp_group<8>, 1, 4, 8>, resident<warp_group<16>, 4, 3, 1024>,
+    resident<warp_group<32>, 32, 1, 32>, resident<block_group<96>, 8, 1>, resident<block_group<1024>, 8, 2>,
+    resident<block_group<1024>, 1, 3>, chunked_staged<thread_group, 8, 2>, chunked_staged<warp_group<8>, 4, 1>,
+    chunked_staged<warp_group<32>, 1, 3>, chunked_staged<block_group<1024>, 8, 1>, chunked_online<thread_group, 8, 1>,
+    chunked_online<warp_group<2>, 2, 3>, chunked_online<warp_group<16>, 32, 1>, chunked_online<block_group<96>, 4, 1>,
+    chunked_online<block_group<1024>, 8, 2>>;
+
+using keep_list =
+    smx::kernel_list<resident<thread_group, 4, 8>, resident<warp_group<8>, 8, 4>, resident<block_group<64>, 8, 2>,
+                     chunked_staged<warp_group<32>, 8, 1>, chunked_online<block_group<64>, 8, 1>>;
+
+using scale_list = smx::kernel_list<resident<warp_group<16>, 8, 2>, chunked_online<block_group<64>, 8, 1>>;
+
+// Rows that touch, moved by bulk copies.
+template <int Vec>
+using packed_list = smx::kernel_list<smx::packed<thread_group, Vec, 4>, smx::packed<warp_group<4>, Vec, 2>,
+                                     smx::packed<warp_group<8>, 1, 7>, smx::packed<warp_group<32>, Vec, 4>,
+                                     smx::packed<warp_group<32>, Vec, 16, 64>>;
+
+}  // namespace
+
+runner_list other_kernels() {
+    runner_list all = kernels<smx::half, smx::half, family::structured>(odd_list());
+    for (auto const& part :
+         {kernels<smx::half, smx::half, family::composed>(packed_list<8>()),
+          kernels<float, float, family::none, factor_type::fixed, smx::hidden::zeros, sums::none>(packed_list<4>()),
+          kernels<double, double, family::structured>(packed_list<2>()),
+          kernels<smx::half, float, family::composed, factor_type::any, smx::hidden::keep, sums::in_float>(keep_list()),
+          kernels<float, smx::half, family::none, factor_type::device, smx::hidden::zeros, sums::in_float>(
+              scale_list()),
+          kernels<double, double, family::none, factor_type::head, smx::hidden::zeros, sums::in_float>(scale_list())}) {
+        all = joined(all, part);
+    }
+    return all;
+}
+
+}  // namespace device

@@ -1,0 +1,73 @@
+// Kernels by their types, as runners.
+#pragma once
+
+#include "device/runner.hpp"
+#include "smx/smx.cuh"
+
+namespace device {
+
+// In place of a kernel: let the library choose.
+struct automatic_choice {};
+
+template <class Kernel, class... Arguments>
+smx::status launch_as(void* stream, Arguments const&... arguments) {
+    auto const on = static_cast<cudaStream_t>(stream);
+    if constexpr (smx::same_type<Kernel, automatic_choice>) {
+        return smx::launch_auto(on, arguments...);
+    } else {
+        return smx::launch<Kernel>(on, arguments...);
+    }
+}
+
+template <class Kernel, class X, class Y, family Family, factor_type Factor, smx::hidden Hidden, sums Sums>
+smx::status run_kernel(void* stream, call const& c) {
+    auto const x = smx::scores(static_cast<X const*>(c.x), c.shape, c.x_step);
+    auto const y = smx::probabilities<Hidden>(static_cast<Y*>(c.y), c.y_step);
+    if constexpr (Sums == sums::none) {
+        return launch_as<Kernel>(stream, x, factor_of<Factor>(c), mask_of<Family>(c), y, c.when_empty);
+    } else if constexpr (Sums == sums::in_float) {
+        return launch_as<Kernel>(stream, x, factor_of<Factor>(c), mask_of<Family>(c), y,
+                                 smx::log_sum_exp(static_cast<float*>(c.log_sum_exp)), c.when_empty);
+    } else {
+        return launch_as<Kernel>(stream, x, factor_of<Factor>(c), mask_of<Family>(c), y,
+                                 smx::log_sum_exp(static_cast<double*>(c.log_sum_exp)), c.when_empty);
+    }
+}
+
+template <class Kernel, class X, class Y, family Family, factor_type Factor = factor_type::any,
+          smx::hidden Hidden = smx::hidden::zeros, sums Sums = sums::in_double>
+runner kernel() {
+    runner r{};
+    r.x = storage_of<X>;
+    r.y = storage_of<Y>;
+    r.masks = Family;
+    r.factor = Factor;
+    r.hidden = Hidden;
+    r.log_sum_exp = Sums;
+    r.run = run_kernel<Kernel, X, Y, Family, Factor, Hidden, Sums>;
+    if constexpr (smx::same_type<Kernel, automatic_choice>) {
+        r.kind = runner::automatic;
+    } else {
+        r.kind = runner::named;
+        r.policy = Kernel::value;
+        r.can_run = Kernel::can_run;
+    }
+    return r;
+}
+
+// All kernels of a list with the same types.
+template <class X, class Y, family Family, factor_type Factor = factor_type::any,
+          smx::hidden Hidden = smx::hidden::zeros, sums Sums = sums::in_double, class... Kernels>
+runner_list kernels(smx::kernel_list<Kernels...>) {
+    return {kernel<Kernels, X, Y, Family, Factor, Hidden, Sums>()...};
+}
+
+// launch_auto's list for elements of type X, and launch_auto.
+template <class X, family Family, factor_type Factor = factor_type::any, sums Sums = sums::in_double>
+runner_list automatic_kernels() {
+    using list = smx::detail::automatic_kernels<smx::pack_columns_of<smx::dense_input<X>>>;
+    return joined(kernels<X, X, Family, Factor, smx::hidden::zeros, Sums>(list()),
+                  {kernel<automatic_choice, X, X, Family, Factor, smx::hidden::zeros, Sums>()});
+}
+
+}  // namespace device

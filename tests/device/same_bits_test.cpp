@@ -1,0 +1,105 @@
+// The same row gives the same bits: in every run, in every batch, beside any other rows, on every stream and thread.
+#include <algorithm>
+#include <thread>
+
+#include "device/suite.hpp"
+
+namespace {
+
+using device::family;
+using device::int64;
+using device::problem;
+using device::runner;
+
+double score_of(int64 row, int k) {
+    support::random_stream random(static_cast<unsigned long long>(row) * 1000003ULL +
+                                  static_cast<unsigned long long>(k));
+    return 2.0 * random.normal();
+}
+
+// Rows that begin at the same address modulo 16 bytes, and a kernel that is told its rows alone.
+SMX_DEVICE_TEST(same_bits, alone_and_in_a_batch) {
+    for (runner const& kernel : device::all_kernels()) {
+        bool const absent =
+            kernel.masks == family::none || kernel.masks == family::structured || kernel.masks == family::composed;
+        if (!absent || kernel.kind == runner::automatic || kernel.factor != device::factor_type::any) continue;
+        for (int64 cols : {16, 208, 2064, 20016}) {
+            if (!device::can_take(kernel, cols, where)) continue;
+            problem batch;
+            batch.shape = cols > 4096 ? smx::extents(2, 1, 3, cols) : smx::extents(3, 2, 7, cols);
+            batch.factor = 0.3;
+            smx::extents const shape = batch.shape;
+            batch.score = [=](int64 b, int64 h, int64 q, int k) {
+                return score_of((b * shape.heads + h) * shape.queries + q, k);
+            };
+            device::execution all(batch, device::at(where, kernel), where);
+            ASSERT_EQ(all.run(), "") << device::name_of(kernel);
+            for (int64 index : {int64{0}, int64{1}, shape.batch * shape.heads * shape.queries - 1}) {
+                problem single = batch;
+                single.shape = {1, 1, 1, cols};
+                single.score = [=](int64, int64, int64, int k) { return score_of(index, k); };
+                device::execution one(single, device::at(where, kernel), where);
+                ASSERT_EQ(one.run(), "") << device::name_of(kernel);
+                int64 const q = index % shape.queries, h = index / shape.queries % shape.heads,
+                            b = index / shape.queries / shape.heads;
+                ASSERT_TRUE(one.row(0, 0, 0) == all.row(b, h, q))
+                    << device::name_of(kernel) << ", row " << index << " of " << device::in_words(batch);
+            }
+        }
+    }
+}
+
+// A race shows as a run that differs.
+SMX_DEVICE_TEST(same_bits, in_two_hundred_runs) {
+    support::random_stream random(90);
+    for (runner const& kernel : device::all_kernels()) {
+        int64 const longest = device::longest_row(kernel, where);
+        if (longest == 0) continue;
+        int64 const chunk = kernel.kind == runner::named ? kernel.policy.columns() : 3000;
+        int const cols = static_cast<int>(std::min(longest, std::min<int64>(chunk + 7, 6000)));
+        problem p = device::random_problem(kernel, cols, random);
+        p.in_place = false;
+        p.shape = smx::extents(1, 2, cols > 1000 ? 8 : 40, cols);
+        p.x_step = p.y_step = {};
+        auto const masks = device::masks_of(kernel.masks, p.shape);
+        p.masks = masks[static_cast<std::size_t>(random.below(static_cast<int>(masks.size())))];
+        device::execution one(p, device::at(where, kernel), where);
+        ASSERT_EQ(one.run(), "") << device::name_of(kernel);
+        ASSERT_EQ(one.difference(), "") << device::name_of(kernel) << "\n  " << device::in_words(p);
+        auto const first = one.everything();
+        int const runs = where.is_gpu() ? 200 : 2;
+        for (int run = 0; run < runs; ++run) {
+            ASSERT_TRUE(one.launch().ok());
+            // Not every run is looked at: those that are follow others without a pause.
+            if (run % 10 != 9 && run != 0) continue;
+            ASSERT_EQ(one.wait_and_download(), "");
+            ASSERT_TRUE(one.everything() == first)
+                << device::name_of(kernel) << ", run " << run << " of " << device::in_words(p);
+        }
+    }
+}
+
+// Threads with a stream each, all kernels in flight at once.
+SMX_DEVICE_TEST(same_bits, on_several_streams_and_threads) {
+    constexpr int count = 8;
+    std::string wrong[count];
+    std::thread threads[count];
+    device::runner_list const& kernels = device::all_kernels();
+    for (int t = 0; t < count; ++t) {
+        threads[t] = std::thread([&, t] {
+            support::random_stream random(91 + static_cast<unsigned long long>(t));
+            for (int turn = 0; turn < (where.is_gpu() ? 60 : 6) && wrong[t].empty(); ++turn) {
+                runner const& kernel =
+                    kernels[static_cast<std::size_t>(random.below(static_cast<int>(kernels.size())))];
+                int const cols = 1 + random.below(700);
+                if (device::can_take(kernel, cols, where))
+                    wrong[t] =
+                        device::check(device::random_problem(kernel, cols, random), device::at(where, kernel), where);
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (std::string const& sentence : wrong) EXPECT_EQ(sentence, "");
+}
+
+}  // namespace
