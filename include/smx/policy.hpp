@@ -67,8 +67,13 @@ struct kernel_type {
     // Enough threads that other rows hide a row's latency, as far as registers allow: 64 a thread for 32 elements a lane, 80 where a mask
     // is asked for every pack, 128 for more elements.
     static constexpr int blocks_per_sm(bool asks_mask) {
-        bool const small = (Body == body_kind::resident || Body == body_kind::packed) && Vec * Packs <= 32;
-        int const wanted = small ? (asks_mask ? 768 : 1024) : Body == body_kind::resident && !asks_mask && Threads <= 256 ? 768 : 512;
+        constexpr int elements = Vec * Packs;
+        bool const short_row = Body == body_kind::resident || Body == body_kind::packed;
+        int const wanted = !short_row      ? 512
+                           : elements <= 16 ? (asks_mask ? 1024 : 1280)
+                           : elements <= 24 ? (asks_mask ? 896 : 1152)
+                           : elements <= 32 ? (asks_mask ? 768 : 1024)
+                           : Threads <= 256 && !asks_mask ? 768 : 512;
         int const blocks = wanted / Threads;
         return blocks < 1 ? 1 : blocks > 16 ? 16 : blocks;
     }
@@ -157,12 +162,12 @@ namespace detail {
 template <int Vec>
 using automatic_kernels = kernel_list<
     resident<warp_group<2>, Vec, 2>, resident<warp_group<2>, Vec, 3>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>,
-    resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 3>, resident<warp_group<8>, Vec, 4>, resident<warp_group<16>, Vec, 3>,
-    resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 3, 64>, resident<warp_group<32>, Vec, 4, 64>,
-    resident<block_group<64>, Vec, 3>, resident<block_group<64>, Vec, 4>, resident<block_group<96>, Vec, 4>,
-    resident<block_group<128>, Vec, 4>, resident<block_group<128>, Vec, 6>, resident<block_group<128>, Vec, 8>,
-    resident<block_group<192>, Vec, 8>, resident<block_group<256>, Vec, 8>, resident<block_group<512>, Vec, 8>,
-    chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
+    resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 3>, resident<warp_group<4>, Vec, 7>, resident<warp_group<8>, Vec, 4>,
+    resident<warp_group<16>, Vec, 3>, resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 3, 64>,
+    resident<warp_group<32>, Vec, 4, 64>, resident<block_group<64>, Vec, 3>, resident<block_group<64>, Vec, 4>,
+    resident<block_group<96>, Vec, 4>, resident<block_group<128>, Vec, 4>, resident<block_group<128>, Vec, 6>,
+    resident<block_group<128>, Vec, 8>, resident<block_group<192>, Vec, 8>, resident<block_group<256>, Vec, 8>,
+    resident<block_group<512>, Vec, 8>, chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
 
 // Calls visit(kernel) with the first kernel of the list that can run such rows; gives what it gives.
 template <class Visit, class Kernel, class... Rest>
