@@ -1,4 +1,5 @@
 // launch_auto for one dtype and one mask: how many kernels, how large.
+#include <cuda_fp16.h>
 #include <smx/smx.cuh>
 
 #if defined(ALL_MASKS)
