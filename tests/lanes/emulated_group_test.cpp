@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "smx/group.hpp"
 #include "smx/math.hpp"
 #include "support/threaded_group.hpp"
 
@@ -60,6 +59,17 @@ TEST(emulated_group, a_lane_runs_to_its_next_collective) {
         order += static_cast<char>('A' + g.rank());
     });
     EXPECT_EQ(order, "abcABC");
+}
+
+TEST(emulated_group, groups_of_a_block_do_not_wait_for_each_other) {
+    std::string order;
+    support::run_groups<2>(3, [&](auto& g, int group) {
+        if (group == 1) return;  // a whole group may leave
+        EXPECT_EQ(g.all_reduce(group + 10 * g.rank(), smx::plus()), 2 * group + 10);
+        if (group == 2) g.sync();
+        if (g.rank() == 0) order += static_cast<char>('0' + group);
+    });
+    EXPECT_EQ(order, "02");
 }
 
 TEST(emulated_group, one_lane_is_a_group) {
@@ -122,16 +132,6 @@ TEST(threaded_group, every_lane_gets_the_result) {
         g.sync();
         EXPECT_EQ(g.all_reduce(g.rank() == 7 ? 9.0 : -1.0, smx::maximum()), 9.0);
     });
-}
-
-// The group that smx brings for one lane keeps the same contract.
-TEST(thread_group, is_a_group_of_one) {
-    static_assert(smx::thread_group::size == 1);
-    smx::thread_group::storage memory;
-    smx::thread_group g(memory);
-    EXPECT_EQ(g.rank(), 0);
-    g.sync();
-    EXPECT_EQ(g.all_reduce(2.5f, smx::maximum()), 2.5f);
 }
 
 }  // namespace

@@ -111,34 +111,40 @@ private:
     int rank_;
 };
 
-// Calls f(emulated_group<Lanes>&) once for every lane. A lane runs until its next collective; when all wait, values are
-// folded and the lanes go on. Throws what a lane threw, or divergent_collective.
+// Calls f(emulated_group<Lanes>&, int group) once for every lane of `groups` groups, as the warps of a block: a lane
+// runs until its next collective; when all lanes of its group wait, values are folded and they go on. Groups take turns
+// and do not wait for each other. Throws what a lane threw, or divergent_collective.
 template <int Lanes, class Function>
-void run_lanes(Function&& function, lane_order order = lane_order::ascending) {
-    using group = emulated_group<Lanes>;
+void run_groups(int groups, Function&& function, lane_order order = lane_order::ascending) {
+    using group_type = emulated_group<Lanes>;
     using callable = std::remove_reference_t<Function>;
     struct lane_state {
-        typename group::storage* shared;
+        typename group_type::storage* shared;
         callable* function;
+        int group;
         int rank;
         std::exception_ptr thrown;
     };
 
+    auto const lanes = static_cast<std::size_t>(groups * Lanes);
     auto& pool = detail::fiber_pool();
-    while (pool.size() < static_cast<std::size_t>(Lanes)) pool.push_back(std::make_unique<fiber>());
+    while (pool.size() < lanes) pool.push_back(std::make_unique<fiber>());
 
-    auto const shared = std::make_unique<typename group::storage>();
-    std::vector<lane_state> states(static_cast<std::size_t>(Lanes));
-    for (int lane = 0; lane < Lanes; ++lane) {
-        auto const at = static_cast<std::size_t>(lane);
-        states[at] = lane_state{shared.get(), &function, lane, nullptr};
-        shared->lanes[lane] = pool[at].get();
+    std::vector<typename group_type::storage> shared(static_cast<std::size_t>(groups));
+    std::vector<bool> running(static_cast<std::size_t>(groups), true);
+    std::vector<lane_state> states(lanes);
+    for (std::size_t at = 0; at < lanes; ++at) {
+        int const group = static_cast<int>(at) / Lanes;
+        int const rank = static_cast<int>(at) % Lanes;
+        auto& mine = shared[static_cast<std::size_t>(group)];
+        states[at] = lane_state{&mine, &function, group, rank, nullptr};
+        mine.lanes[rank] = pool[at].get();
         pool[at]->start(
             [](void* argument) {
                 lane_state& state = *static_cast<lane_state*>(argument);
                 try {
-                    group g(*state.shared, state.rank);
-                    (*state.function)(g);
+                    group_type g(*state.shared, state.rank);
+                    (*state.function)(g, state.group);
                 } catch (...) {
                     state.thrown = std::current_exception();
                 }
@@ -146,19 +152,36 @@ void run_lanes(Function&& function, lane_order order = lane_order::ascending) {
             &states[at]);
     }
 
-    for (int number = 1;; ++number) {
-        for (int step = 0; step < Lanes; ++step) {
-            int const lane = order == lane_order::ascending ? step : Lanes - 1 - step;
-            shared->at[lane] = nullptr;
-            shared->lanes[lane]->resume();
-            if (states[static_cast<std::size_t>(lane)].thrown)
-                std::rethrow_exception(states[static_cast<std::size_t>(lane)].thrown);
+    int left = groups;
+    for (int number = 1; left > 0; ++number) {
+        for (int turn = 0; turn < groups; ++turn) {
+            int const group = order == lane_order::ascending ? turn : groups - 1 - turn;
+            if (!running[static_cast<std::size_t>(group)]) continue;
+            auto& mine = shared[static_cast<std::size_t>(group)];
+            for (int step = 0; step < Lanes; ++step) {
+                int const rank = order == lane_order::ascending ? step : Lanes - 1 - step;
+                mine.at[rank] = nullptr;
+                mine.lanes[rank]->resume();
+                auto const& thrown = states[static_cast<std::size_t>(group * Lanes + rank)].thrown;
+                if (thrown) std::rethrow_exception(thrown);
+            }
+            std::string const sentence = detail::divergence(mine.at, Lanes, number);
+            if (!sentence.empty()) throw divergent_collective(sentence);
+            if (mine.at[0] == nullptr) {
+                running[static_cast<std::size_t>(group)] = false;
+                --left;
+            } else {
+                mine.at[0]->fold(mine.at, Lanes);
+            }
         }
-        std::string const sentence = detail::divergence(shared->at, Lanes, number);
-        if (!sentence.empty()) throw divergent_collective(sentence);
-        if (shared->at[0] == nullptr) return;
-        shared->at[0]->fold(shared->at, Lanes);
     }
+}
+
+// The same for one group: f(emulated_group<Lanes>&).
+template <int Lanes, class Function>
+void run_lanes(Function&& function, lane_order order = lane_order::ascending) {
+    run_groups<Lanes>(
+        1, [&](emulated_group<Lanes>& g, int) { function(g); }, order);
 }
 
 }  // namespace support

@@ -1,0 +1,92 @@
+// normalize.hpp: scores and kept weights become probabilities; what an empty row is written as.
+#include "smx/normalize.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace {
+
+template <class Real>
+class normalize : public ::testing::Test {};
+using reals = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(normalize, reals);
+
+template <class Tile>
+Tile full_tile(typename Tile::compute score) {
+    Tile t{};
+    t.cover(0, {0, Tile::capacity}, 0, {0, Tile::capacity});
+    for (auto& pack : t.middle) pack = smx::filled_pack<Tile::vec>(score);
+    return t;
+}
+
+TYPED_TEST(normalize, scores) {
+    auto t = full_tile<smx::tile<1, 4, 1, TypeParam>>(TypeParam(2));
+    t.middle[0][1] = TypeParam(3);
+    t.middle[0][2] = -std::numeric_limits<TypeParam>::infinity();
+    auto const stats = smx::lane_statistics(t);
+    smx::normalize(t, stats, smx::empty_row::zeros, 4);
+    double const sum = 1 + 2 * std::exp(-1.0);
+    EXPECT_NEAR(static_cast<double>(t.middle[0][0]), std::exp(-1.0) / sum, 1e-7);
+    EXPECT_NEAR(static_cast<double>(t.middle[0][1]), 1 / sum, 1e-7);
+    EXPECT_EQ(t.middle[0][2], TypeParam(0));
+}
+
+TYPED_TEST(normalize, weights) {
+    auto t = full_tile<smx::tile<1, 4, 3, TypeParam, smx::kept::weights>>(TypeParam(2));
+    auto const mine = smx::lane_statistics(t);
+    // Another lane's maximum is larger: the weights of this one are brought to it.
+    smx::statistics<TypeParam> const row = smx::merge(mine, {TypeParam(4), TypeParam(1)});
+    smx::normalize(t, row, smx::empty_row::zeros, 13);
+    double const sum = 1 + 12 * std::exp(-2.0);
+    EXPECT_NEAR(static_cast<double>(t.middle[2][3]), std::exp(-2.0) / sum, 1e-7);
+}
+
+TYPED_TEST(normalize, an_empty_row_by_each_rule) {
+    smx::statistics<TypeParam> const none;
+    auto const hidden = -std::numeric_limits<TypeParam>::infinity();
+    auto t = full_tile<smx::tile<1, 4, 3, TypeParam>>(hidden);
+    smx::normalize(t, none, smx::empty_row::zeros, 12);
+    EXPECT_EQ(t.middle[2][3], TypeParam(0));
+    t = full_tile<smx::tile<1, 4, 3, TypeParam>>(hidden);
+    smx::normalize(t, none, smx::empty_row::uniform, 12);
+    EXPECT_EQ(t.middle[2][3], TypeParam(1) / TypeParam(12));
+    t = full_tile<smx::tile<1, 4, 3, TypeParam>>(hidden);
+    smx::normalize(t, none, smx::empty_row::nan, 12);
+    EXPECT_TRUE(std::isnan(t.middle[2][3]));
+}
+
+// The rule is for empty rows alone.
+TYPED_TEST(normalize, other_rows_do_not_feel_the_rule) {
+    for (auto rule : {smx::empty_row::zeros, smx::empty_row::uniform, smx::empty_row::nan}) {
+        auto t = full_tile<smx::tile<1, 4, 1, TypeParam>>(std::numeric_limits<TypeParam>::lowest());
+        auto const stats = smx::lane_statistics(t);
+        smx::normalize(t, stats, rule, 4);
+        EXPECT_EQ(t.middle[0][0], TypeParam(0.25));
+    }
+}
+
+TYPED_TEST(normalize, a_nan_row_is_nan_under_every_rule) {
+    for (auto rule : {smx::empty_row::zeros, smx::empty_row::uniform, smx::empty_row::nan}) {
+        for (TypeParam poison :
+             {std::numeric_limits<TypeParam>::quiet_NaN(), std::numeric_limits<TypeParam>::infinity()}) {
+            auto t = full_tile<smx::tile<1, 4, 1, TypeParam>>(TypeParam(1));
+            t.middle[0][2] = poison;
+            auto const stats = smx::lane_statistics(t);
+            smx::normalize(t, stats, rule, 4);
+            for (TypeParam y : t.middle[0].data) EXPECT_TRUE(std::isnan(y));
+        }
+    }
+}
+
+TYPED_TEST(normalize, empty_value) {
+    smx::statistics<TypeParam> const none;
+    smx::statistics<TypeParam> const some{TypeParam(0), TypeParam(1)};
+    EXPECT_EQ(smx::empty_value(some, smx::empty_row::nan, 5), TypeParam(0));
+    EXPECT_EQ(smx::empty_value(some, smx::empty_row::uniform, 5), TypeParam(0));
+    EXPECT_EQ(smx::empty_value(none, smx::empty_row::uniform, 5), TypeParam(1) / TypeParam(5));
+    EXPECT_EQ(smx::empty_value(none, smx::empty_row::zeros, 5), TypeParam(0));
+}
+
+}  // namespace
