@@ -1,8 +1,9 @@
 // launch_auto for one dtype and one mask: how many kernels, how large.
 #include <cuda_fp16.h>
+
 #include <smx/smx.cuh>
 
-#if defined(ALL_MASKS)
+#if defined(FOUR_MASKS)
 smx::status call(cudaStream_t stream, smx::bfloat16 const* x, smx::bfloat16* y, int const* lengths, bool const* flags,
                  smx::bfloat16 const* bias, smx::extents shape) {
     auto const step = smx::broadcast(shape);
