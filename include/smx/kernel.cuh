@@ -15,6 +15,7 @@ SMX_HIDDEN __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per
     extern __shared__ __align__(16) unsigned char smx_dynamic_shared[];
     __shared__ typename group_type::storage storage;
     __shared__ uint64 barrier;
+    static_assert(sizeof(storage) + sizeof(barrier) <= static_shared_bytes, "more shared memory than launches count on");
     int64 const block = static_cast<int64>(blockIdx.y) * gridDim.x + blockIdx.x;
     int64 const first = block * Kernel::rows_per_block;
     if (first >= o.rows.count()) return;  // the whole block, and later a whole group, leaves: none waits for it

@@ -8,6 +8,8 @@
 
 SMX_BEGIN_KERNELS
 
+// Whatever names a kernel is static, as CUDA makes kernel templates: a launcher shared by two translation units would remember what it has
+// set for the kernel of the one and launch the kernel of the other.
 namespace launching {
 
 inline status cuda_status(cudaError_t error, char const* call) {
@@ -64,10 +66,10 @@ SMX_HIDDEN inline status limits_of(int device, device_limits& limits) {
     return {};
 }
 
-// Lets a kernel use more shared memory than the 48 KiB every kernel may; once a kernel and device.
+// Lets a kernel use more shared memory than every kernel may (48 KiB, its own variables included); once a kernel and device.
 template <class Kernel, class Operands>
-SMX_HIDDEN status allow_shared_memory(int device, int64 bytes) {
-    constexpr int64 always_allowed = 48 * 1024;
+static status allow_shared_memory(int device, int64 bytes) {
+    constexpr int64 always_allowed = 48 * 1024 - static_shared_bytes;
     static shared_number allowed[most_devices];
     if (bytes <= always_allowed || (device < most_devices && allowed[device].get() >= bytes)) return {};
     cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>),
@@ -96,7 +98,7 @@ status check_kernel(row_shape shape) {
 
 // Requires  o passed check() and has rows
 template <class Kernel, class Operands>
-SMX_HIDDEN status launch_checked(cudaStream_t stream, Operands const& o, row_shape shape, int device, device_limits limits) {
+static status launch_checked(cudaStream_t stream, Operands const& o, row_shape shape, int device, device_limits limits) {
     int64 const shared = Kernel::shared_bytes(shape);
     if (!Kernel::can_run(shape, limits))
         return detail::wrong(errc::device_limit, "kernel", "one the device has shared memory and instructions for; bytes needed", shared);
@@ -123,8 +125,8 @@ SMX_HIDDEN status launch_checked(cudaStream_t stream, Operands const& o, row_sha
 //           launched or written then, and the error CUDA remembers for the thread is as it was.
 // Cost      one kernel launch; no allocation, no synchronisation; may be the first call in a stream capture
 template <class Kernel, class Input, class Factor, class Mask, class Output, class... Extras>
-SMX_HIDDEN status launch(cudaStream_t stream, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
-                         Extras const&... extras) {
+static status launch(cudaStream_t stream, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
+                     Extras const&... extras) {
     auto const o = make_operands(x, factor, masks, output, extras...);
     if (status const s = smx::check(o); !s) return s;
     if (detail::is_done(o)) return {};
@@ -141,8 +143,8 @@ SMX_HIDDEN status launch(cudaStream_t stream, shaped_input<Input> const& x, Fact
 // Scaled mask softmax by the kernel that suits the shape; choose_policy says which.
 // Shape, errors and cost as launch()
 template <class Input, class Factor, class Mask, class Output, class... Extras>
-SMX_HIDDEN status launch_auto(cudaStream_t stream, shaped_input<Input> const& x, Factor const& factor, Mask const& masks,
-                              Output const& output, Extras const&... extras) {
+static status launch_auto(cudaStream_t stream, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
+                          Extras const&... extras) {
     auto const o = make_operands(x, factor, masks, output, extras...);
     if (status const s = smx::check(o); !s) return s;
     if (detail::is_done(o)) return {};

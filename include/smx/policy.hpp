@@ -27,6 +27,9 @@ constexpr bool operator==(policy const& a, policy const& b) {
 }
 constexpr bool operator!=(policy const& a, policy const& b) { return !(a == b); }
 
+// At most what a kernel's own variables take of shared memory, beside what it is launched with.
+inline constexpr int64 static_shared_bytes = 2 * 1024;
+
 // What of a device decides between kernels.
 struct device_limits {
     int64 shared_bytes_per_block = 48 * 1024;  // with opt-in, where the device has it
@@ -108,7 +111,7 @@ struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packe
     static constexpr int64 shared_bytes(row_shape shape) { return packed::rows_per_block * shape.cols * shape.element_bytes + 16; }
     static constexpr bool can_run(row_shape shape, device_limits limits) {
         return limits.bulk_copies && shape.rows_touch && shape.cols <= packed::value.columns() &&
-               shared_bytes(shape) <= limits.shared_bytes_per_block;
+               shared_bytes(shape) + static_shared_bytes <= limits.shared_bytes_per_block;
     }
 
     template <class Operands>
@@ -131,7 +134,9 @@ struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_siz
         return shape.compute_bytes == 4 ? staged<float>::template bytes<float_tile>(shape.cols)
                                         : staged<double>::template bytes<double_tile>(shape.cols);
     }
-    static constexpr bool can_run(row_shape shape, device_limits limits) { return shared_bytes(shape) <= limits.shared_bytes_per_block; }
+    static constexpr bool can_run(row_shape shape, device_limits limits) {
+        return shared_bytes(shape) + static_shared_bytes <= limits.shared_bytes_per_block;
+    }
 
     template <class Operands>
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int, void* shared, uint64*) {
@@ -158,16 +163,22 @@ struct kernel_list {};
 
 namespace detail {
 
-// The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first.
+// The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first. From a sweep on an H200: each is the first
+// to reach its rows' length at 0.90 of copy or more (bench/tune).
 template <int Vec>
-using automatic_kernels = kernel_list<
-    resident<warp_group<2>, Vec, 2>, resident<warp_group<2>, Vec, 3>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>,
-    resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 3>, resident<warp_group<4>, Vec, 7>, resident<warp_group<8>, Vec, 4>,
-    resident<warp_group<16>, Vec, 3>, resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 3, 64>,
-    resident<warp_group<32>, Vec, 4, 64>, resident<block_group<64>, Vec, 3>, resident<block_group<64>, Vec, 4>,
-    resident<block_group<96>, Vec, 4>, resident<block_group<128>, Vec, 4>, resident<block_group<128>, Vec, 6>,
-    resident<block_group<128>, Vec, 8>, resident<block_group<192>, Vec, 8>, resident<block_group<256>, Vec, 8>,
-    resident<block_group<512>, Vec, 8>, chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
+struct automatic_list {
+    using type = kernel_list<
+        resident<warp_group<2>, Vec, 2>, resident<warp_group<2>, Vec, 3>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>,
+        resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 3>, resident<warp_group<8>, (Vec > 4 ? Vec / 2 : Vec), (Vec > 4 ? 7 : 4)>,
+        resident<warp_group<8>, Vec, 4>, resident<warp_group<16>, Vec, 3>, resident<warp_group<16>, Vec, 4>,
+        resident<warp_group<32>, Vec, 3, 64>, resident<warp_group<32>, Vec, 4, 64>, resident<block_group<64>, Vec, 3>,
+        resident<block_group<64>, Vec, 4>, resident<block_group<96>, Vec, 4>, resident<block_group<128>, Vec, 4>,
+        resident<block_group<128>, Vec, 6>, resident<block_group<128>, Vec, 8>, resident<block_group<192>, Vec, 8>,
+        resident<block_group<256>, Vec, 8>, resident<block_group<512>, Vec, 8>, chunked_staged<block_group<512>, Vec, 4>,
+        chunked_online<block_group<512>, Vec, 4>>;
+};
+template <int Vec>
+using automatic_kernels = typename automatic_list<Vec>::type;
 
 // Calls visit(kernel) with the first kernel of the list that can run such rows; gives what it gives.
 template <class Visit, class Kernel, class... Rest>

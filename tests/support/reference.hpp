@@ -83,9 +83,12 @@ reference_row softmax_reference(int keys, X&& x, double factor, Bias&& bias, Vis
         return row;
     }
     row.kind = row_kind::defined;
-    for (double score : scores) row.sum += std::exp(score - row.max);
+    // Longer than what is tested: a row of thousands of doubles would otherwise differ by the reference's own rounding.
+    long double sum = 0;
+    for (double score : scores) sum += std::exp(static_cast<long double>(score) - row.max);
+    row.sum = static_cast<double>(sum);
     row.log_sum_exp = row.max + std::log(row.sum);
-    for (std::size_t at = 0; at < count; ++at) row.y[at] = std::exp(scores[at] - row.max) / row.sum;
+    for (std::size_t at = 0; at < count; ++at) row.y[at] = static_cast<double>(std::exp(static_cast<long double>(scores[at]) - row.max) / sum);
     return row;
 }
 
