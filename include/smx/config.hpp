@@ -51,11 +51,10 @@
 #else
 #define SMX_ARCHS sm_any
 #endif
-#define SMX_BEGIN_KERNELS SMX_BEGIN inline namespace SMX_ARCHS {
+#define SMX_BEGIN_KERNELS SMX_BEGIN inline namespace SMX_ARCHS __attribute__((visibility("hidden"))) {
 #define SMX_END_KERNELS \
     } \
     SMX_END
-#define SMX_HIDDEN __attribute__((visibility("hidden")))
 
 SMX_BEGIN
 using int64 = long long;

@@ -2,9 +2,9 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include "check.hpp"
 #include "dtype_half.hpp"
 #include "kernel.cuh"
+#include "plan.hpp"
 
 SMX_BEGIN_KERNELS
 
@@ -43,12 +43,12 @@ private:
     int value_ = 0;
 };
 
-SMX_HIDDEN inline status current_device(int& device) {
+inline status current_device(int& device) {
     return cuda_status(cudaGetDevice(&device), "cudaGetDevice");
 }
 
 // Asked of the driver once a device.
-SMX_HIDDEN inline status limits_of(int device, device_limits& limits) {
+inline status limits_of(int device, device_limits& limits) {
     static shared_number capabilities[most_devices], shared_bytes[most_devices];
     bool const remembers = device < most_devices;
     int bytes = remembers ? shared_bytes[device].get() : 0;
@@ -77,12 +77,6 @@ static status allow_shared_memory(int device, int64 bytes) {
     if (error != cudaSuccess) return cuda_status(error, "cudaFuncSetAttribute");
     if (device < most_devices) allowed[device].set(static_cast<int>(bytes));
     return {};
-}
-
-template <class Operands>
-row_shape shape_of(Operands const& o) {
-    return {o.shape.keys, Operands::element_bytes, int{sizeof(typename Operands::compute)}, detail::rows_touch(o.input, o.output, o.shape),
-            detail::rows_aligned(o.input), Operands::spans_row};
 }
 
 // What can be said against a kernel without asking the device.
@@ -130,7 +124,7 @@ static status launch(cudaStream_t stream, shaped_input<Input> const& x, Factor c
     auto const o = make_operands(x, factor, masks, output, extras...);
     if (status const s = smx::check(o); !s) return s;
     if (detail::is_done(o)) return {};
-    row_shape const shape = launching::shape_of(o);
+    row_shape const shape = detail::shape_of(o);
     if (status const s = launching::check_kernel<Kernel>(shape); !s) return s;
     launching::untouched_error const keep;
     int device = 0;
@@ -153,7 +147,7 @@ static status launch_auto(cudaStream_t stream, shaped_input<Input> const& x, Fac
     device_limits limits;
     if (status const s = launching::current_device(device); !s) return s;
     if (status const s = launching::limits_of(device, limits); !s) return s;
-    row_shape const shape = launching::shape_of(o);
+    row_shape const shape = detail::shape_of(o);
     return detail::with_first(detail::automatic_kernels<pack_columns_of<Input>>(), shape, limits, [&](auto kernel) {
         return launching::launch_checked<decltype(kernel)>(stream, o, shape, device, limits);
     });

@@ -1,7 +1,5 @@
 // Kernel types and the numbers they stand for; which of them runs a row of a given length, and why.
 #pragma once
-#include <stdio.h>
-
 #include "group.hpp"
 #include "row/operands.hpp"
 #include "row/packed_rows.hpp"
@@ -19,13 +17,13 @@ struct policy {
     int packs;    // a lane (and chunk)
 
     // Columns that fit the lanes' registers: the longest row of a resident or packed kernel, the chunk of any other.
-    constexpr int columns() const { return lanes * vec * packs; }
+    SMX_HD constexpr int columns() const { return lanes * vec * packs; }
 };
 
-constexpr bool operator==(policy const& a, policy const& b) {
+SMX_HD constexpr bool operator==(policy const& a, policy const& b) {
     return a.body == b.body && a.lanes == b.lanes && a.threads == b.threads && a.vec == b.vec && a.packs == b.packs;
 }
-constexpr bool operator!=(policy const& a, policy const& b) { return !(a == b); }
+SMX_HD constexpr bool operator!=(policy const& a, policy const& b) { return !(a == b); }
 
 // At most what a kernel's own variables take of shared memory, beside what it is launched with.
 inline constexpr int64 static_shared_bytes = 2 * 1024;
@@ -69,7 +67,7 @@ struct kernel_type {
     static_assert(Threads % lanes == 0 && Threads >= 1 && Threads <= 1024, "a block holds whole groups, and at most 1024 threads");
     // Enough threads that other rows hide a row's latency, as far as registers allow: 64 a thread for 32 elements a lane, 80 where a mask
     // is asked for every pack, 128 for more elements.
-    static constexpr int blocks_per_sm(bool asks_mask) {
+    static SMX_HD constexpr int blocks_per_sm(bool asks_mask) {
         constexpr int elements = Vec * Packs;
         bool const short_row = Body == body_kind::resident || Body == body_kind::packed;
         int const wanted = !short_row      ? 512
@@ -86,7 +84,7 @@ struct kernel_type {
     using tile_type = tile<lanes, Vec, Packs, Compute, Body == body_kind::online ? kept::scores : kept::weights>;
 
     static constexpr int rows_per_block = Threads / lanes;
-    static constexpr int64 shared_bytes(row_shape) { return 0; }
+    static SMX_HD constexpr int64 shared_bytes(row_shape) { return 0; }
 };
 
 }  // namespace detail
@@ -94,7 +92,7 @@ struct kernel_type {
 // The row waits in registers: up to lanes * Vec * Packs columns.
 template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
 struct resident : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::resident> {
-    static constexpr bool can_run(row_shape shape, device_limits) { return shape.cols <= resident::value.columns(); }
+    static SMX_HD constexpr bool can_run(row_shape shape, device_limits) { return shape.cols <= resident::value.columns(); }
 
     template <class Operands>
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
@@ -108,8 +106,8 @@ template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<G
 struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packed> {
     static_assert(packed::lanes <= 32, "the lanes of a packed row lie in one warp");
 
-    static constexpr int64 shared_bytes(row_shape shape) { return packed::rows_per_block * shape.cols * shape.element_bytes + 16; }
-    static constexpr bool can_run(row_shape shape, device_limits limits) {
+    static SMX_HD constexpr int64 shared_bytes(row_shape shape) { return packed::rows_per_block * shape.cols * shape.element_bytes + 16; }
+    static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
         return limits.bulk_copies && shape.rows_touch && shape.cols <= packed::value.columns() &&
                shared_bytes(shape) + static_shared_bytes <= limits.shared_bytes_per_block;
     }
@@ -128,13 +126,13 @@ struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packe
 // Weights wait in shared memory, a chunk at a time: as long a row as the device has shared memory for.
 template <class Group, int Vec, int Packs>
 struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_size<Group>, body_kind::staged> {
-    static constexpr int64 shared_bytes(row_shape shape) {
+    static SMX_HD constexpr int64 shared_bytes(row_shape shape) {
         using float_tile = typename chunked_staged::template tile_type<float>;
         using double_tile = typename chunked_staged::template tile_type<double>;
         return shape.compute_bytes == 4 ? staged<float>::template bytes<float_tile>(shape.cols)
                                         : staged<double>::template bytes<double_tile>(shape.cols);
     }
-    static constexpr bool can_run(row_shape shape, device_limits limits) {
+    static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
         return shared_bytes(shape) + static_shared_bytes <= limits.shared_bytes_per_block;
     }
 
@@ -148,7 +146,7 @@ struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_siz
 // The row is read twice: any length, no memory.
 template <class Group, int Vec, int Packs>
 struct chunked_online : detail::kernel_type<Group, Vec, Packs, detail::usual_threads<Group>, body_kind::online> {
-    static constexpr bool can_run(row_shape, device_limits) { return true; }
+    static SMX_HD constexpr bool can_run(row_shape, device_limits) { return true; }
 
     template <class Operands>
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
@@ -182,7 +180,7 @@ using automatic_kernels = typename automatic_list<Vec>::type;
 
 // Calls visit(kernel) with the first kernel of the list that can run such rows; gives what it gives.
 template <class Visit, class Kernel, class... Rest>
-constexpr auto with_first(kernel_list<Kernel, Rest...>, row_shape shape, device_limits limits, Visit const& visit) {
+SMX_HD constexpr auto with_first(kernel_list<Kernel, Rest...>, row_shape shape, device_limits limits, Visit const& visit) {
     if constexpr (sizeof...(Rest) > 0) {
         if (!Kernel::can_run(shape, limits)) return with_first(kernel_list<Rest...>(), shape, limits, visit);
     }
@@ -194,22 +192,11 @@ constexpr auto with_first(kernel_list<Kernel, Rest...>, row_shape shape, device_
 // The kernel that launch_auto runs for such rows of Element. It does not look at the number of rows: the same row gives the same
 // bits in any batch.
 template <class Element>
-constexpr policy choose_policy(row_shape shape, device_limits limits = {}) {
+SMX_HD constexpr policy choose_policy(row_shape shape, device_limits limits = {}) {
     shape.element_bytes = int{sizeof(Element)};
     shape.compute_bytes = int{sizeof(compute_of<Element>)};
     return detail::with_first(detail::automatic_kernels<pack_columns_of<dense_input<Element>>>(), shape, limits,
                               [](auto kernel) { return decltype(kernel)::value; });
-}
-
-// Writes one line about a policy, at most `size` bytes with its end; gives the length it would have needed, as snprintf does.
-inline int explain(policy const& p, char* buffer, int size) {
-    char const* const waits = p.body == body_kind::resident ? "the row waits in registers"
-                              : p.body == body_kind::packed ? "rows move through shared memory as one piece"
-                              : p.body == body_kind::staged ? "the row's weights wait in shared memory"
-                                                            : "the row is read twice";
-    return snprintf(buffer, size > 0 ? static_cast<unsigned long>(size) : 0,
-                    "%d lanes a row, %d threads a block, packs of %d columns, %d a lane (%d columns at a time); %s", p.lanes, p.threads, p.vec,
-                    p.packs, p.columns(), waits);
 }
 
 SMX_END

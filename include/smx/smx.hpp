@@ -2,4 +2,4 @@
 #pragma once
 #include "dtype_half.hpp"
 #include "host.hpp"
-#include "policy.hpp"
+#include "plan.hpp"

@@ -25,6 +25,7 @@ ORDER = [
     "status.hpp",
     "problem.hpp",
     "check.hpp",
+    "plan.hpp",
     "host.hpp launch.cuh",
     "smx.hpp",
     "smx.cuh",

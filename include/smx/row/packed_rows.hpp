@@ -46,33 +46,6 @@ inline constexpr bool can_touch = false;
 template <class Source, class Target>
 inline constexpr bool can_touch<dense_input<Source>, dense_output<Target, hidden::zeros>> = sizeof(Source) == sizeof(Target);
 
-template <class Input, class Output>
-bool rows_touch(Input const&, Output const&, extents) {
-    return false;
-}
-inline bool is_packed(strides step, extents shape) {
-    strides const packed = packed_strides(shape);
-    return (shape.batch == 1 || step.batch == packed.batch) && (shape.heads == 1 || step.head == packed.head) &&
-           (shape.queries == 1 || step.query == packed.query);
-}
-template <class Source, class Target>
-bool rows_touch(dense_input<Source> const& x, dense_output<Target, hidden::zeros> const& y, extents shape) {
-    return can_touch<dense_input<Source>, dense_output<Target, hidden::zeros>> && (reinterpret_cast<uint64>(x.data) - reinterpret_cast<uint64>(y.data)) % 16 == 0 &&
-           is_packed(x.step, shape) && is_packed(y.step, shape);
-}
-
-// Every row of x starts at a multiple of 16 bytes.
-template <class Input>
-bool rows_aligned(Input const&) {
-    return false;
-}
-template <class Source>
-bool rows_aligned(dense_input<Source> const& x) {
-    int64 const bytes = sizeof(Source);
-    return (reinterpret_cast<uint64>(x.data) % 16 == 0) && x.step.query * bytes % 16 == 0 && x.step.head * bytes % 16 == 0 &&
-           x.step.batch * bytes % 16 == 0;
-}
-
 }  // namespace detail
 
 // Row `first + group` of a stretch, by one group. The probabilities take the place of the scores.

@@ -1,0 +1,78 @@
+// Which kernel a call would run, and why, without running it.
+#pragma once
+#include <stdio.h>
+
+#include "check.hpp"
+#include "policy.hpp"
+
+SMX_BEGIN
+
+namespace detail {
+
+template <class Input, class Output>
+bool rows_touch(Input const&, Output const&, extents) {
+    return false;
+}
+inline bool is_packed(strides step, extents shape) {
+    strides const packed = packed_strides(shape);
+    return (shape.batch == 1 || step.batch == packed.batch) && (shape.heads == 1 || step.head == packed.head) &&
+           (shape.queries == 1 || step.query == packed.query);
+}
+template <class Source, class Target>
+bool rows_touch(dense_input<Source> const& x, dense_output<Target, hidden::zeros> const& y, extents shape) {
+    return can_touch<dense_input<Source>, dense_output<Target, hidden::zeros>> && (reinterpret_cast<uint64>(x.data) - reinterpret_cast<uint64>(y.data)) % 16 == 0 &&
+           is_packed(x.step, shape) && is_packed(y.step, shape);
+}
+
+// Every row of x starts at a multiple of 16 bytes.
+template <class Input>
+bool rows_aligned(Input const&) {
+    return false;
+}
+template <class Source>
+bool rows_aligned(dense_input<Source> const& x) {
+    int64 const bytes = sizeof(Source);
+    return (reinterpret_cast<uint64>(x.data) % 16 == 0) && x.step.query * bytes % 16 == 0 && x.step.head * bytes % 16 == 0 &&
+           x.step.batch * bytes % 16 == 0;
+}
+
+// What of a call decides between kernels.
+template <class Operands>
+row_shape shape_of(Operands const& o) {
+    return {o.shape.keys, Operands::element_bytes, int{sizeof(typename Operands::compute)}, detail::rows_touch(o.input, o.output, o.shape),
+            detail::rows_aligned(o.input), Operands::spans_row};
+}
+
+}  // namespace detail
+
+// What launch_auto would do with a call.
+struct planned {
+    status result;  // of check()
+    policy kernel;  // where that is ok
+};
+
+// Shape, errors  as check(); nothing is read but the arguments themselves
+template <class Input, class Factor, class Mask, class Output, class... Extras>
+planned plan(device_limits limits, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
+             Extras const&... extras) {
+    auto const o = make_operands(x, factor, masks, output, extras...);
+    planned all{smx::check(o), {}};
+    if (all.result) {
+        all.kernel = detail::with_first(detail::automatic_kernels<pack_columns_of<Input>>(), detail::shape_of(o), limits,
+                                        [](auto kernel) { return decltype(kernel)::value; });
+    }
+    return all;
+}
+
+// Writes one line about a policy, at most `size` bytes with its end; gives the length it would have needed, as snprintf does.
+inline int explain(policy const& p, char* buffer, int size) {
+    char const* const waits = p.body == body_kind::resident ? "the row waits in registers"
+                              : p.body == body_kind::packed ? "rows move through shared memory as one piece"
+                              : p.body == body_kind::staged ? "the row's weights wait in shared memory"
+                                                            : "the row is read twice";
+    return snprintf(buffer, size > 0 ? static_cast<unsigned long>(size) : 0,
+                    "%d lanes a row, %d threads a block, packs of %d columns, %d a lane (%d columns at a time); %s", p.lanes, p.threads, p.vec,
+                    p.packs, p.columns(), waits);
+}
+
+SMX_END
