@@ -1,22 +1,17 @@
 // Verb 1: bring what one lane holds of a row into its tile.
 #pragma once
+#include "mask.hpp"
 #include "tensor.hpp"
 #include "tile.hpp"
 
 SMX_BEGIN
 
-// Loads columns `part` of a row, as far as `visible` reaches; fixes the tile's map from slots to columns.
-// Requires  part within [0, row.cols), no longer than Tile::capacity, and starting at 0 or where a pack may start
-// Callers   all lanes of g
-// Gives     slots outside `visible` hold 0, finite, so that no scale can make a NaN of them, or are never looked at
-// Cost      one read of what can be visible
-template <class Group, class Tile, class Input>
-SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval visible, interval part) {
-    static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
-    constexpr int vec = Tile::vec;
-    auto const source = detail::input_row(input, row);
-    t.cover(g.rank(), part, part.begin == 0 ? source.template head<vec>() : 0, visible);
+namespace detail {
 
+// Loads what the map of t covers.
+template <class Tile, class Source>
+SMX_HD void load_covered(Tile& t, Source const& source, interval visible) {
+    constexpr int vec = Tile::vec;
     // Everything is on its way before the first is waited for: what is not fetched is zero, so that widening needs no branch.
     decltype(source.template fetch<vec>(0)) fetched[Tile::packs] = {};
     int const packs = t.packs_to_visit();
@@ -50,9 +45,34 @@ SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval vis
     }
 }
 
-// The whole row.
+}  // namespace detail
+
+// Loads columns `part` of a row, as far as `visible` reaches; fixes the tile's map from slots to columns.
+// Requires  part within [0, row.cols), no longer than Tile::capacity, and starting at 0 or where a pack may start
+// Callers   all lanes of g
+// Gives     slots outside `visible` hold 0, finite, so that no scale can make a NaN of them, or are never looked at
+// Cost      one read of what can be visible
 template <class Group, class Tile, class Input>
-SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval visible) {
+SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval visible, interval part) {
+    static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
+    auto const source = detail::input_row(input, row);
+    t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, visible);
+    detail::load_covered(t, source, visible);
+}
+
+// The same, and what the mask will want to know of these columns is read meanwhile.
+template <class Group, class Tile, class Input, class Seen>
+SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, read_ahead<Tile, Seen>& seen, interval part) {
+    static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
+    auto const source = detail::input_row(input, row);
+    t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, seen.span());
+    seen.fetch(t);
+    detail::load_covered(t, source, seen.span());
+}
+
+// The whole row.
+template <class Group, class Tile, class Input, class Visible>
+SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, Visible&& visible) {
     smx::load(g, t, input, row, visible, interval{0, row.cols});
 }
 

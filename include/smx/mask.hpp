@@ -8,6 +8,9 @@
 //                                                     bits outside the span are ignored
 //   static constexpr bool biases;                     absent = false
 //   template <int Width, class Compute> void add_to(pack<Compute, Width>&, int col) const;   same packs; -inf hides
+// One that reads memory may also have
+//   template <int Width> auto fetch(int col) const;   what it will need of a pack, read while the scores are on their way
+// and then takes it as a last argument of visible and add_to.
 #pragma once
 #include "pack.hpp"
 #include "row_id.hpp"
@@ -40,13 +43,40 @@ SMX_HD Compute biased(Compute score, Compute bias) {
     return is_hiding(bias) ? bias : score + bias;
 }
 
-template <int Width, class Seen, class Compute>
-SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval span, int col) {
+// What a row mask fetched of a pack: nothing, where it does not fetch.
+struct nothing_fetched {};
+template <int Width, class Seen>
+SMX_HD auto fetch_of(Seen const& seen, int col) {
+    if constexpr (mask_fetches<Seen, Width>) {
+        return seen.template fetch<Width>(col);
+    } else {
+        return nothing_fetched();
+    }
+}
+template <int Width, class Seen, class Fetched>
+SMX_HD unsigned visible_of(Seen const& seen, int col, Fetched const& fetched) {
+    if constexpr (same_type<Fetched, nothing_fetched>) {
+        return seen.template visible<Width>(col);
+    } else {
+        return seen.template visible<Width>(col, fetched);
+    }
+}
+template <class Seen, int Width, class Compute, class Fetched>
+SMX_HD void add_of(Seen const& seen, pack<Compute, Width>& scores, int col, Fetched const& fetched) {
+    if constexpr (same_type<Fetched, nothing_fetched>) {
+        seen.add_to(scores, col);
+    } else {
+        seen.add_to(scores, col, fetched);
+    }
+}
+
+template <int Width, class Seen, class Compute, class Fetched>
+SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval span, int col, Fetched const& fetched) {
     bool const whole = col >= span.begin && col + Width <= span.end;
     unsigned bits = whole ? all_bits<Width> : Width == 1 ? 0u : bits_within<Width>(span, col);
     if (bits != 0) {
-        if constexpr (mask_biases<Seen>) seen.add_to(scores, col);
-        if constexpr (mask_tests<Seen>) bits &= seen.template visible<Width>(col);
+        if constexpr (mask_biases<Seen>) add_of(seen, scores, col, fetched);
+        if constexpr (mask_tests<Seen>) bits &= visible_of<Width>(seen, col, fetched);
     }
     if (!mask_tests<Seen> && whole) return;
     SMX_UNROLL
@@ -55,16 +85,52 @@ SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval s
 
 }  // namespace detail
 
-// Biases are added to the scores, then hidden scores become -inf; so do the slots the row does not fill.
-// Callers   any lane, on its own
+// A row mask, and what it fetched for the packs of a tile while the scores were on their way: load fills it, mask uses it.
 template <class Tile, class Seen>
-SMX_HD void mask(Tile& t, Seen const& seen) {
+struct read_ahead {
+    using fetched_type = decltype(detail::fetch_of<Tile::vec>(some<Seen>(), 0));
+    // More than 32 elements a lane leave no registers for it.
+    static constexpr bool fetches = !same_type<fetched_type, detail::nothing_fetched> && Tile::vec * Tile::packs <= 32;
+
+    Seen seen;
+    fetched_type fetched[fetches ? Tile::packs : 1];
+
+    SMX_HD explicit read_ahead(Seen const& bound) : seen(bound), fetched{} {}
+    SMX_HD interval span() const { return seen.span(); }
+
+    // Requires  t covers its part of the row
+    SMX_HD void fetch(Tile const& t) {
+        if constexpr (fetches) {
+            int const in_use = t.packs_to_visit();
+            SMX_UNROLL
+            for (int p = 0; p < in_use; ++p) {
+                int const col = t.pack_column(p);
+                if (col < t.map.seen.end && col + Tile::vec > t.map.seen.begin) fetched[p] = seen.template fetch<Tile::vec>(col);
+            }
+        }
+    }
+};
+
+template <class Tile, class Seen>
+SMX_HD read_ahead<Tile, Seen> reading_ahead(Seen const& seen) {
+    return read_ahead<Tile, Seen>(seen);
+}
+
+namespace detail {
+template <class Tile, class Seen>
+SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>::fetched_type const* fetched) {
     constexpr bool asks = mask_tests<Seen> || mask_biases<Seen>;
     int const packs = t.packs_to_visit();
     SMX_UNROLL
     for (int b = 0; b < Tile::blocks; ++b) {
         if (!t.is_live(b) || (!asks && t.is_whole(b))) continue;
-        t.for_packs(b, packs, [&](int p) { detail::mask_pack(t.middle[p], seen, t.map.seen, t.pack_column(p)); });
+        t.for_packs(b, packs, [&](int p) {
+            int const col = t.pack_column(p);
+            if constexpr (read_ahead<Tile, Seen>::fetches) {
+                if (fetched != nullptr) return mask_pack(t.middle[p], seen, t.map.seen, col, fetched[p]);
+            }
+            mask_pack(t.middle[p], seen, t.map.seen, col, nothing_fetched());
+        });
     }
     if (t.has_edges()) {
         interval const visible = intersection(seen.span(), {t.map.begin, t.map.end});
@@ -72,10 +138,22 @@ SMX_HD void mask(Tile& t, Seen const& seen) {
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
             pack<typename Tile::compute, 1> one{{t.edge[i]}};
-            detail::mask_pack(one, seen, visible, t.edge_column(i));
+            mask_pack(one, seen, visible, t.edge_column(i), nothing_fetched());
             t.edge[i] = one[0];
         }
     }
+}
+}  // namespace detail
+
+// Biases are added to the scores, then hidden scores become -inf; so do the slots the row does not fill.
+// Callers   any lane, on its own
+template <class Tile, class Seen>
+SMX_HD void mask(Tile& t, Seen const& seen) {
+    detail::mask_tile(t, seen, nullptr);
+}
+template <class Tile, class Seen>
+SMX_HD void mask(Tile& t, read_ahead<Tile, Seen> const& ahead) {
+    detail::mask_tile(t, ahead.seen, ahead.fetched);
 }
 
 // A tile of which nothing is visible, as scores or as weights.
@@ -101,6 +179,24 @@ struct no_mask {
     SMX_HD row bind(row_id id, extents) const { return {id.cols}; }
 };
 
+namespace detail {
+
+template <class First, class Second>
+struct fetched_both {
+    First first;
+    Second second;
+};
+using fetched_none = fetched_both<nothing_fetched, nothing_fetched>;
+
+template <int Width, class First, class Second>
+SMX_HD auto fetch_both(First const& first, Second const& second, int col) {
+    auto const a = fetch_of<Width>(first, col);
+    auto const b = fetch_of<Width>(second, col);
+    return fetched_both<decltype(fetch_of<Width>(first, col)), decltype(fetch_of<Width>(second, col))>{a, b};
+}
+
+}  // namespace detail
+
 // Visible where both are; biases of both are added. Write both(a, b, ...).
 template <class First, class Second>
 struct both_mask {
@@ -119,27 +215,32 @@ struct both_mask {
         SMX_HD interval span() const { return intersection(first.span(), second.span()); }
 
         template <int Width>
-        SMX_HD unsigned visible(int col) const {
+        SMX_HD auto fetch(int col) const {
+            return detail::fetch_both<Width>(first, second, col);
+        }
+
+        template <int Width, class Fetched = detail::fetched_none>
+        SMX_HD unsigned visible(int col, Fetched const& fetched = {}) const {
             unsigned bits = ~0u;
-            if constexpr (mask_tests<FirstRow>) bits &= first.template visible<Width>(col);
-            if constexpr (mask_tests<SecondRow>) bits &= second.template visible<Width>(col);
+            if constexpr (mask_tests<FirstRow>) bits &= detail::visible_of<Width>(first, col, fetched.first);
+            if constexpr (mask_tests<SecondRow>) bits &= detail::visible_of<Width>(second, col, fetched.second);
             return bits;
         }
 
-        template <int Width, class Compute>
-        SMX_HD void add_to(pack<Compute, Width>& scores, int col) const {
+        template <int Width, class Compute, class Fetched = detail::fetched_none>
+        SMX_HD void add_to(pack<Compute, Width>& scores, int col, Fetched const& fetched = {}) const {
             if constexpr (mask_biases<FirstRow> && mask_biases<SecondRow>) {
                 // The sum of both first: -inf in either of them hides, whatever the other is.
                 pack<Compute, Width> total = filled_pack<Width>(Compute(0)), more = total;
-                first.add_to(total, col);
-                second.add_to(more, col);
+                detail::add_of(first, total, col, fetched.first);
+                detail::add_of(second, more, col, fetched.second);
                 SMX_UNROLL
                 for (int i = 0; i < Width; ++i)
                     scores[i] = detail::biased(scores[i], detail::is_hiding(total[i]) ? total[i] : detail::biased(total[i], more[i]));
             } else if constexpr (mask_biases<FirstRow>) {
-                first.add_to(scores, col);
+                detail::add_of(first, scores, col, fetched.first);
             } else {
-                second.add_to(scores, col);
+                detail::add_of(second, scores, col, fetched.second);
             }
         }
     };

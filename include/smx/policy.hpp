@@ -65,15 +65,15 @@ struct kernel_type {
     static constexpr int lanes = group_size<Group>;
     static constexpr int threads = Threads;
     static_assert(Threads % lanes == 0 && Threads >= 1 && Threads <= 1024, "a block holds whole groups, and at most 1024 threads");
-    // Enough threads that other rows hide a row's latency, as far as registers allow: 64 a thread for 32 elements a lane, 80 where a mask
-    // is asked for every pack, 128 for more elements.
+    // Enough threads that other rows hide a row's latency, as far as registers allow without spills: 64 a thread for 32 elements a lane, 96
+    // where a mask is asked for every pack.
     static SMX_HD constexpr int blocks_per_sm(bool asks_mask) {
         constexpr int elements = Vec * Packs;
         bool const short_row = Body == body_kind::resident || Body == body_kind::packed;
-        int const wanted = !short_row      ? 512
-                           : elements <= 16 ? (asks_mask ? 1024 : 1280)
-                           : elements <= 24 ? (asks_mask ? 896 : 1152)
-                           : elements <= 32 ? (asks_mask ? 768 : 1024)
+        int const wanted = !short_row       ? 512
+                           : elements <= 16 ? (asks_mask ? 896 : 1280)
+                           : elements <= 24 ? (asks_mask ? 768 : 1152)
+                           : elements <= 32 ? (asks_mask ? 640 : 1024)
                            : Threads <= 256 && !asks_mask ? 768 : 512;
         int const blocks = wanted / Threads;
         return blocks < 1 ? 1 : blocks > 16 ? 16 : blocks;

@@ -28,23 +28,29 @@ SMX_HD Element const& some();
 template <class...>
 inline constexpr bool always_false = false;
 
-// First row mask has packs to be asked about: `static constexpr bool tests = true` (absent means false).
+// A row mask has packs to be asked about: `static constexpr bool tests = true` (absent means false).
 template <class Seen, class = void>
 inline constexpr bool mask_tests = false;
 template <class Seen>
 inline constexpr bool mask_tests<Seen, always_void<decltype(Seen::tests)>> = Seen::tests;
 
-// First row mask adds to visible scores: `static constexpr bool biases = true` (absent means false).
+// A row mask adds to visible scores: `static constexpr bool biases = true` (absent means false).
 template <class Seen, class = void>
 inline constexpr bool mask_biases = false;
 template <class Seen>
 inline constexpr bool mask_biases<Seen, always_void<decltype(Seen::biases)>> = Seen::biases;
 
-// First row mask whose span is always the whole row: `static constexpr bool spans_row = true` (absent means false). Nothing is lost by loading
+// A row mask whose span is always the whole row: `static constexpr bool spans_row = true` (absent means false). Nothing is lost by loading
 // such rows as one piece.
 template <class Seen, class = void>
 inline constexpr bool mask_spans_row = false;
 template <class Seen>
 inline constexpr bool mask_spans_row<Seen, always_void<decltype(Seen::spans_row)>> = Seen::spans_row;
+
+// A row mask that can read ahead what it will be asked: `template <int Width> fetch(int col)` (absent: it reads when asked).
+template <class Seen, int Width, class = void>
+inline constexpr bool mask_fetches = false;
+template <class Seen, int Width>
+inline constexpr bool mask_fetches<Seen, Width, always_void<decltype(some<Seen>().template fetch<Width>(0))>> = true;
 
 SMX_END

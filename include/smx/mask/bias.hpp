@@ -25,10 +25,22 @@ struct bias_tensor {
 
         SMX_HD interval span() const { return {0, cols}; }
 
+        template <int Width>
+        SMX_HD detail::raw_pack<Element, Width> fetch(int col) const {
+            if (!repeats) return read_shared<Width>(biases_of_row + col);
+            detail::raw_pack<Element, Width> raw;
+            SMX_UNROLL
+            for (int i = 0; i < Width; ++i) raw.data[i] = *biases_of_row;
+            return raw;
+        }
+
         template <int Width, class Compute>
         SMX_HD void add_to(pack<Compute, Width>& scores, int col) const {
-            pack<Compute, Width> const added = repeats ? filled_pack<Width>(static_cast<Compute>(dtype<Element>::widen(*biases_of_row)))
-                                                   : widen<Compute>(read_shared<Width>(biases_of_row + col));
+            add_to(scores, col, fetch<Width>(col));
+        }
+        template <int Width, class Compute>
+        SMX_HD void add_to(pack<Compute, Width>& scores, int, detail::raw_pack<Element, Width> const& fetched) const {
+            pack<Compute, Width> const added = widen<Compute>(fetched);
             SMX_UNROLL
             for (int i = 0; i < Width; ++i) scores[i] = detail::biased(scores[i], added[i]);
         }

@@ -24,9 +24,19 @@ struct flag_tensor {
         SMX_HD interval span() const { return seen; }
 
         template <int Width>
+        SMX_HD detail::raw_pack<Flag, Width> fetch(int col) const {
+            if (flags == nullptr) return {};
+            return read_shared<Width>(flags + col);
+        }
+
+        template <int Width>
         SMX_HD unsigned visible(int col) const {
+            return visible<Width>(col, fetch<Width>(col));
+        }
+        template <int Width>
+        SMX_HD unsigned visible(int, detail::raw_pack<Flag, Width> const& fetched) const {
             if (flags == nullptr) return ~0u;  // one flag for the row, already in the span
-            unsigned const set = nonzero_bits(read_shared<Width>(flags + col));
+            unsigned const set = nonzero_bits(fetched);
             return Nonzero == nonzero::visible ? set : ~set;
         }
     };

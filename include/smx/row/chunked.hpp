@@ -116,7 +116,7 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
                                                       Mask const& masks, Output const& output, row_id row, extents shape,
                                                       empty_row when_empty = empty_row::zeros) {
     static_assert(Tile::keeps == Keeper::keeps, "the tile must hold what the keeper keeps: write tile<lanes, vec, packs, compute, Keeper::keeps>");
-    auto const seen = masks.bind(row, shape);
+    auto seen = reading_ahead<Tile>(masks.bind(row, shape));
     interval const visible = seen.span();
     // The first chunk takes the columns before the first pack as well; every other starts where a pack may.
     int const head = head_of<Tile::vec>(input, row);
@@ -129,7 +129,7 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
 
     Tile t;
     auto const make_scores = [&](interval part) {
-        smx::load(g, t, input, row, visible, part);
+        smx::load(g, t, input, row, seen, part);
         smx::scale(t, factor);
         smx::mask(t, seen);
     };

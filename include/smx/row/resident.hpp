@@ -19,9 +19,9 @@ template <class Tile, class Group, class Input, class Mask, class Output>
 SMX_HD statistics<typename Tile::compute> softmax_row(Group& g, Input const& input, typename Tile::compute factor, Mask const& masks,
                                                       Output const& output, row_id row, extents shape,
                                                       empty_row when_empty = empty_row::zeros) {
-    auto const seen = masks.bind(row, shape);
+    auto seen = reading_ahead<Tile>(masks.bind(row, shape));
     Tile t;
-    smx::load(g, t, input, row, seen.span());
+    smx::load(g, t, input, row, seen);
     smx::scale(t, factor);
     smx::mask(t, seen);
     auto const stats = smx::reduce(g, t);
