@@ -3,6 +3,8 @@
 
 namespace device {
 
+namespace {
+
 using few =
     smx::kernel_list<smx::resident<smx::warp_group<4>, 8, 2>, smx::resident<smx::block_group<64>, 8, 2>,
                      smx::chunked_staged<smx::block_group<128>, 8, 2>, smx::chunked_online<smx::warp_group<32>, 8, 2>>;
@@ -13,6 +15,8 @@ runner_list kernels_of() {
     for (auto const& part : {kernels<smx::half, smx::half, Families>(few())...}) all = joined(all, part);
     return all;
 }
+
+}  // namespace
 
 runner_list half_mask_kernels() {
     return kernels_of<family::causal, family::lengths, family::flags, family::hidden_flags, family::bias,

@@ -4,6 +4,7 @@
 
 #include "device/suite.hpp"
 #include "support/compare.hpp"
+#include "support/reference.hpp"
 
 namespace {
 
@@ -134,7 +135,7 @@ SMX_DEVICE_TEST(layout, negative_and_zero_strides) {
 
 SMX_DEVICE_TEST(layout, in_place) {
     support::random_stream random(37);
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         if (device::bytes_of(kernel.x) != device::bytes_of(kernel.y)) continue;
         bool right = true;
         for (int cols : {1, 9, 64, 203, 1030}) {
@@ -148,9 +149,52 @@ SMX_DEVICE_TEST(layout, in_place) {
     }
 }
 
+// x and y are slices of one buffer: rows of y lie in the gaps between rows of x.
+SMX_DEVICE_TEST(layout, slices_of_one_buffer) {
+    for (runner const& kernel : device::kernels_of(where)) {
+        constexpr int rows = 6, cols = 21, pitch = 2 * cols + 3;
+        if (kernel.x != device::storage::f32 || kernel.y != kernel.x || kernel.masks != device::family::none ||
+            !device::can_take(kernel, cols, where))
+            continue;
+        if (kernel.kind == runner::named && kernel.policy.body == smx::body_kind::packed) continue;
+        std::vector<float> buffer(rows * pitch);
+        for (std::size_t at = 0; at < buffer.size(); ++at) buffer[at] = static_cast<float>((at * 29) % 17) * 0.25f;
+        device::placed const memory(where, buffer.size() * sizeof(float));
+        where.upload(memory.data(), buffer.data(), memory.size());
+        ASSERT_EQ(where.finish(), "");
+        device::call c;
+        c.shape = {rows, cols};
+        c.x = memory.data();
+        c.y = memory.data() + (cols + 1) * sizeof(float);
+        c.x_step = c.y_step = {rows * pitch, rows * pitch, pitch, 1};
+        smx::status const s = device::at(where, kernel).run(where.stream(), c);
+        ASSERT_TRUE(s.ok()) << device::name_of(kernel) << ": " << s.argument << ", " << s.requirement;
+        ASSERT_EQ(where.finish(), "");
+        std::vector<float> after(buffer.size());
+        where.download(after.data(), memory.data(), memory.size());
+        for (int row = 0; row < rows; ++row) {
+            auto const x = [&](int k) {
+                return static_cast<double>(buffer[static_cast<std::size_t>(row * pitch + k)]);
+            };
+            support::reference_row const want =
+                support::softmax_reference(cols, x, 1.0, support::no_bias{}, support::none_hidden{});
+            ASSERT_EQ(support::difference<float>(
+                          want, [&](int k) { return after[static_cast<std::size_t>(row * pitch + cols + 1 + k)]; },
+                          support::arithmetic::in_float),
+                      "")
+                << device::name_of(kernel) << ", row " << row;
+            for (int k = 0; k < pitch; ++k) {
+                auto const at = static_cast<std::size_t>(row * pitch + k);
+                if (k > cols && k <= 2 * cols) continue;
+                ASSERT_EQ(after[at], buffer[at]) << device::name_of(kernel) << ", row " << row << ", element " << k;
+            }
+        }
+    }
+}
+
 // Every form a mask or a bias can have, with several batches, heads and queries, in short rows and in longer ones.
 SMX_DEVICE_TEST(layout, broadcast_masks) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         bool right = true;
         for (smx::extents const& shape :
              {smx::extents(2, 3, 5, 7), smx::extents(2, 3, 5, 1500), smx::extents(4, 8, 17, 33)}) {
@@ -162,8 +206,13 @@ SMX_DEVICE_TEST(layout, broadcast_masks) {
                 p.exact = true;
                 p.factor_per_head = kernel.factor == device::factor_type::head;
                 p.factor_on_device = kernel.factor == device::factor_type::device;
-                device::mask_tensor_layout const layout{axes, 0, 0};
                 using device::family;
+                family const m = kernel.masks;
+                bool const has_tensor = m == family::flags || m == family::hidden_flags || m == family::bias ||
+                                        m == family::half_bias || m == family::composed || m == family::either_of ||
+                                        m == family::two_ends;
+                if (!has_tensor) continue;
+                device::mask_tensor_layout const layout{axes, 0, 0};
                 if (kernel.masks == family::flags || kernel.masks == family::composed ||
                     kernel.masks == family::either_of)
                     p.masks.flags = layout;
@@ -179,7 +228,7 @@ SMX_DEVICE_TEST(layout, broadcast_masks) {
 }
 
 SMX_DEVICE_TEST(layout, no_elements) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         for (smx::extents const& shape : {smx::extents(0, 2, 3, 4), smx::extents(2, 0, 3, 4), smx::extents(2, 2, 0, 4),
                                           smx::extents(2, 2, 3, 0), smx::extents(0, 0, 0, 0)}) {
             problem p;
@@ -211,7 +260,7 @@ SMX_DEVICE_TEST(layout, many_rows) {
 
 // Rows in number not a multiple of what a block takes.
 SMX_DEVICE_TEST(layout, every_number_of_rows) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         bool right = true;
         for (int64 rows : {1, 2, 3, 5, 7, 13, 127, 129, 257}) {
             for (int64 cols : {1, 5, 32}) {
@@ -229,7 +278,7 @@ SMX_DEVICE_TEST(layout, every_number_of_rows) {
 
 // What hidden::keep leaves, in place and apart.
 SMX_DEVICE_TEST(layout, hidden_elements_are_kept) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         if (kernel.hidden != smx::hidden::keep) continue;
         bool right = true;
         for (int64 cols : {5, 64, 203}) {
@@ -252,7 +301,7 @@ SMX_DEVICE_TEST(layout, hidden_elements_are_kept) {
 // arithmetic.
 SMX_DEVICE_TEST(layout, kernels_agree_with_the_host) {
     support::random_stream random(42);
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         int const cols = static_cast<int>(std::min<int64>(700, device::longest_row(kernel, where)));
         if (cols == 0) continue;
         problem p = device::random_problem(kernel, cols, random);

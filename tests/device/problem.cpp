@@ -6,7 +6,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 #include "support/compare.hpp"
 #include "support/reference.hpp"
@@ -75,6 +79,27 @@ void put(storage which, unsigned char* memory, double value) {
         auto const element = support::stored<decltype(example)>::make(value);
         std::memcpy(memory, &element, sizeof element);
     });
+}
+
+// Scores drawn beforehand, as they are stored: drawing every one anew takes most of a test's time. Patterns that depend
+// on the column are not among them.
+unsigned char const* drawn_scores(storage which, support::pattern pattern, std::size_t& count) {
+    static std::map<std::pair<storage, support::pattern>, bytes> pools;
+    static std::mutex mutex;
+    count = 16411;  // a prime
+    std::lock_guard<std::mutex> const lock(mutex);
+    bytes& pool = pools[{which, pattern}];
+    if (pool.empty()) {
+        with_type(which, [&](auto example) {
+            support::random_stream random(7);
+            pool.resize(count * sizeof example);
+            for (std::size_t at = 0; at < count; ++at) {
+                auto const score = support::make_score<decltype(example)>(pattern, random, 0, false);
+                std::memcpy(pool.data() + at * sizeof score, &score, sizeof score);
+            }
+        });
+    }
+    return pool.data();
 }
 
 bool is_poison(unsigned char const* memory, int size) {
@@ -442,20 +467,26 @@ execution::execution(problem const& p, runner const& r, space& where)
             if (mask.sees(b, h, q, k)) seen[i.x.at(b, h, q, k)] = true;
         }
     });
+    std::size_t pool_size = 0;
+    unsigned char const* const pool = drawn_scores(r.x, p.scores, pool_size);
+    auto const element = static_cast<std::size_t>(x_element);
     for_each_row(own, [&](int64 b, int64 h, int64 q) {
         if (shape.keys == 0) return;
         int const special = random.below(static_cast<int>(shape.keys));
-        for (int k = 0; k < shape.keys; ++k) {
-            double value = 0;
+        std::size_t next = random.bits() % pool_size;
+        for (int k = 0; k < shape.keys; ++k, next = next + 1 == pool_size ? 0 : next + 1) {
+            if (!seen[i.x.at(b, h, q, k)]) continue;
+            unsigned char* const at = i.x.pointer(b, h, q, k);
+            std::memcpy(at, pool + next * element, element);
             if (p.score) {
-                value = p.score(b, h, q, k);
-            } else {
-                value = with_type(r.x, [&](auto example) {
-                    using type = decltype(example);
-                    return support::stored<type>::value(support::make_score<type>(p.scores, random, k, k == special));
-                });
+                put(r.x, at, p.score(b, h, q, k));
+            } else if (p.scores == support::pattern::negative) {
+                put(r.x, at, -100.0 - k);
+            } else if (k == special && p.scores == support::pattern::with_nan) {
+                put(r.x, at, nan);
+            } else if (k == special && p.scores == support::pattern::with_inf) {
+                put(r.x, at, infinity);
             }
-            if (seen[i.x.at(b, h, q, k)]) put(r.x, i.x.pointer(b, h, q, k), value);
         }
     });
     if (p.in_place && !i.y.memory.empty()) {
@@ -589,7 +620,7 @@ std::string execution::difference() const {
     visibility const mask(problem_, runner_.masks, i.flags, i.hidden_flags, i.bias, i.half_bias, i.lengths);
     bool const keeps = runner_.hidden == smx::hidden::keep;
 
-    for (int64 index = 0; index < shape.batch * shape.heads * shape.queries; ++index) {
+    auto const difference_in = [&](int64 index) -> std::string {
         int64 const q = index % shape.queries, h = index / shape.queries % shape.heads,
                     b = index / shape.queries / shape.heads;
         auto const here = [&](std::string const& sentence) {
@@ -629,7 +660,7 @@ std::string execution::difference() const {
                                      : "not written, want " + support::in_words(want.y[static_cast<std::size_t>(k)])));
             }
         }
-        if (keeps && want.kind == support::row_kind::empty) continue;
+        if (keeps && want.kind == support::row_kind::empty) return {};
         std::string const sentence = with_type(runner_.y, [&](auto example) {
             using type_of_y = decltype(example);
             return support::difference<type_of_y>(
@@ -640,7 +671,26 @@ std::string execution::difference() const {
                 },
                 type);
         });
-        if (!sentence.empty()) return here(sentence);
+        return sentence.empty() ? sentence : here(sentence);
+    };
+
+    // The first wrong row, found by several threads where there is much to compare.
+    int64 const rows = shape.batch * shape.heads * shape.queries;
+    int64 const wanted = 1 + rows * shape.keys / 40000;
+    int64 const threads = std::min({wanted, rows, int64{std::thread::hardware_concurrency()}, int64{8}});
+    std::vector<std::string> sentences(static_cast<std::size_t>(std::max<int64>(threads, 1)));
+    auto const share = [&](int64 number) {
+        std::string& sentence = sentences[static_cast<std::size_t>(number)];
+        int64 const last = rows * (number + 1) / std::max<int64>(threads, 1);
+        for (int64 index = rows * number / std::max<int64>(threads, 1); index < last && sentence.empty(); ++index)
+            sentence = difference_in(index);
+    };
+    std::vector<std::thread> others;
+    for (int64 number = 1; number < threads; ++number) others.emplace_back(share, number);
+    share(0);
+    for (std::thread& other : others) other.join();
+    for (std::string const& sentence : sentences) {
+        if (!sentence.empty()) return sentence;
     }
     return {};
 }

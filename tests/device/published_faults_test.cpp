@@ -13,7 +13,7 @@ using device::runner;
 // Kernels that can run without a mask, on rows of this length.
 template <class Run>
 void on_unmasked_kernels(device::space& where, int64 cols, Run&& run) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         bool const absent =
             kernel.masks == family::none || kernel.masks == family::structured || kernel.masks == family::composed;
         if (!absent || !device::can_take(kernel, cols, where)) continue;
@@ -90,7 +90,7 @@ SMX_DEVICE_TEST(published_faults, packed_halves_swapped) {
 
 // The mask is walked as if it had the shape of x: broadcast ones end long before.
 SMX_DEVICE_TEST(published_faults, broadcast_mask_read_past_its_end) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         if (kernel.masks != family::flags && kernel.masks != family::hidden_flags && kernel.masks != family::composed)
             continue;
         bool right = true;
@@ -112,7 +112,7 @@ SMX_DEVICE_TEST(published_faults, broadcast_mask_read_past_its_end) {
 
 // -infinity - -infinity: NaN, or attention to padding.
 SMX_DEVICE_TEST(published_faults, fully_masked_row_is_nan) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         if (kernel.masks != family::structured || !device::can_take(kernel, 6, where)) continue;
         problem p;
         p.shape = {2, 1, 6, 6};
@@ -132,7 +132,7 @@ SMX_DEVICE_TEST(published_faults, fully_masked_row_is_nan) {
 
 // -10000 or -1e9 in place of exclusion: the visible score is lower than that.
 SMX_DEVICE_TEST(published_faults, fill_in_place_of_exclusion) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         if (kernel.masks != family::flags && kernel.masks != family::hidden_flags) continue;
         for (double visible : {-20480.0, -61440.0, -1e30}) {
             if (!device::can_take(kernel, 2, where) || (visible < -65504 && kernel.x == device::storage::f16)) continue;

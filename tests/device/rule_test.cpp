@@ -70,7 +70,7 @@ bool hides_all(problem& p, family masks, int way) {
 constexpr smx::empty_row rules[] = {smx::empty_row::zeros, smx::empty_row::uniform, smx::empty_row::nan};
 
 SMX_DEVICE_TEST(rule, rows_hidden_by_a_mask_are_empty) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         bool right = true;
         for (int64 cols : {1, 4, 31, 33, 1024, 1025, 8192}) {
             for (int way = 0; way < 6; ++way) {
@@ -85,7 +85,7 @@ SMX_DEVICE_TEST(rule, rows_hidden_by_a_mask_are_empty) {
 }
 
 SMX_DEVICE_TEST(rule, rows_of_minus_infinity_are_empty) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         for (smx::empty_row when_empty : rules) {
             problem p = small(kernel, {2, 1, 3, 21}, 51);
             if (!device::can_take(kernel, 21, where)) continue;
@@ -99,7 +99,7 @@ SMX_DEVICE_TEST(rule, rows_of_minus_infinity_are_empty) {
 
 // A lane that sees nothing must not make the row NaN.
 SMX_DEVICE_TEST(rule, one_finite_score_takes_all) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         bool right = true;
         for (int64 cols : {8, 255, 4096, 40000}) {
             if (!device::can_take(kernel, cols, where) || !right) continue;
@@ -113,7 +113,7 @@ SMX_DEVICE_TEST(rule, one_finite_score_takes_all) {
 }
 
 SMX_DEVICE_TEST(rule, factors) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         bool right = true;
         for (double factor : {0.0, -1.0, -0.125, 1e-5, 3.0, 0.08838834764831845}) {
             for (int kind = 0; kind < 3; ++kind) {
@@ -133,7 +133,7 @@ SMX_DEVICE_TEST(rule, factors) {
 }
 
 SMX_DEVICE_TEST(rule, nan_and_infinity_stay_in_their_row) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         bool right = true;
         for (double special : {nan, infinity}) {
             for (int64 cols : {3, 130, 2050}) {
@@ -150,7 +150,7 @@ SMX_DEVICE_TEST(rule, nan_and_infinity_stay_in_their_row) {
 
 // Hidden scores are NaN in every problem of these tests (the harness sees to it); here a visible one lies beside each.
 SMX_DEVICE_TEST(rule, hidden_nan_does_not_leak) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         if (kernel.masks != family::flags && kernel.masks != family::hidden_flags && kernel.masks != family::composed)
             continue;
         if (!device::can_take(kernel, 3, where)) continue;
@@ -171,7 +171,7 @@ SMX_DEVICE_TEST(rule, hidden_nan_does_not_leak) {
 void gives(device::space& where, std::vector<double> const& x, std::vector<double> const& y, double factor,
            double largest) {
     auto const cols = static_cast<int64>(x.size());
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         bool const absent =
             kernel.masks == family::none || kernel.masks == family::structured || kernel.masks == family::composed;
         bool const holds = kernel.x != device::storage::f16 || largest <= 65504;
@@ -218,7 +218,7 @@ SMX_DEVICE_TEST(rule, one_column_is_one) { gives(where, {-3}, {1}, 0.5, 3); }
 
 // A bias is added in float: half would round -65504 - 16 to -infinity.
 SMX_DEVICE_TEST(rule, a_very_negative_bias_does_not_hide) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         if (kernel.masks != family::half_bias || !device::can_take(kernel, 2, where)) continue;
         problem p = small(kernel, {1, 1, 1, 2}, 57);
         p.masks.half_bias = {device::form::query_key, 0, 0};
@@ -233,7 +233,7 @@ SMX_DEVICE_TEST(rule, a_very_negative_bias_does_not_hide) {
 
 // A NaN bias makes its row NaN; a bias of -infinity selects, whatever the score is.
 SMX_DEVICE_TEST(rule, special_biases) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         if (kernel.masks != family::bias && kernel.masks != family::half_bias && kernel.masks != family::composed)
             continue;
         bool right = true;
@@ -267,7 +267,7 @@ SMX_DEVICE_TEST(rule, causal_diagonals) {
           expected{5, 2, causal_kind::bottom_right, 3, 1}, expected{1, 16, causal_kind::bottom_right, 0, 16},
           expected{1, 16, causal_kind::top_left, 0, 1}, expected{3, 128, causal_kind::bottom_right, 1, 127},
           expected{6, 6, causal_kind::top_left, 3, 4}, expected{6, 6, causal_kind::bottom_right, 3, 4}}) {
-        for (runner const& kernel : device::all_kernels()) {
+        for (runner const& kernel : device::kernels_of(where)) {
             if (kernel.masks != family::causal || !device::can_take(kernel, e.keys, where)) continue;
             problem p = small(kernel, {1, 1, e.queries, e.keys}, 59);
             p.masks.causal = e.kind;
@@ -285,7 +285,7 @@ SMX_DEVICE_TEST(rule, causal_diagonals) {
 
 // Padding takes no part: the visible columns of a padded row are those of the shorter row.
 SMX_DEVICE_TEST(rule, padding_changes_nothing) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         bool const tests_flags = kernel.masks == family::flags;
         bool const has_lengths = kernel.masks == family::lengths || kernel.masks == family::structured;
         if ((!tests_flags && !has_lengths) || !device::can_take(kernel, 32, where)) continue;

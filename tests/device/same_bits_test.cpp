@@ -19,7 +19,7 @@ double score_of(int64 row, int k) {
 
 // Rows that begin at the same address modulo 16 bytes, and a kernel that is told its rows alone.
 SMX_DEVICE_TEST(same_bits, alone_and_in_a_batch) {
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         bool const absent =
             kernel.masks == family::none || kernel.masks == family::structured || kernel.masks == family::composed;
         if (!absent || kernel.kind == runner::automatic || kernel.factor != device::factor_type::any) continue;
@@ -52,7 +52,7 @@ SMX_DEVICE_TEST(same_bits, alone_and_in_a_batch) {
 // A race shows as a run that differs.
 SMX_DEVICE_TEST(same_bits, in_two_hundred_runs) {
     support::random_stream random(90);
-    for (runner const& kernel : device::all_kernels()) {
+    for (runner const& kernel : device::kernels_of(where)) {
         int64 const longest = device::longest_row(kernel, where);
         if (longest == 0) continue;
         int64 const chunk = kernel.kind == runner::named ? kernel.policy.columns() : 3000;
@@ -84,7 +84,7 @@ SMX_DEVICE_TEST(same_bits, on_several_streams_and_threads) {
     constexpr int count = 8;
     std::string wrong[count];
     std::thread threads[count];
-    device::runner_list const& kernels = device::all_kernels();
+    device::runner_list const& kernels = device::kernels_of(where);
     for (int t = 0; t < count; ++t) {
         threads[t] = std::thread([&, t] {
             support::random_stream random(91 + static_cast<unsigned long long>(t));

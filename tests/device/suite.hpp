@@ -35,6 +35,9 @@ inline bool is_right(problem const& p, runner const& kernel, space& where) {
     return false;
 }
 
+// Every kernel; where all of them are the host path, one for each set of types, the one for the longest rows.
+runner_list const& kernels_of(space& where);
+
 // Whether a kernel can take rows of this length where it runs, packed ones of its own types.
 bool can_take(runner const& kernel, int64 cols, space& where);
 // The longest such rows, where there is a limit; 0 where the device lacks an instruction that the kernel needs.
