@@ -71,9 +71,13 @@ SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, read_ahead<T
 }
 
 // The whole row.
-template <class Group, class Tile, class Input, class Visible>
-SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, Visible&& visible) {
+template <class Group, class Tile, class Input>
+SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval visible) {
     smx::load(g, t, input, row, visible, interval{0, row.cols});
+}
+template <class Group, class Tile, class Input, class Seen>
+SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, read_ahead<Tile, Seen>& seen) {
+    smx::load(g, t, input, row, seen, interval{0, row.cols});
 }
 
 SMX_END
