@@ -73,28 +73,4 @@ TEST(packed_rows, float_on_two_lanes) { expect_stretches<2, float>(); }
 TEST(packed_rows, float_on_thirty_two_lanes) { expect_stretches<32, float>(); }
 TEST(packed_rows, double_on_four_lanes) { expect_stretches<4, double>(); }
 
-TEST(packed_rows, only_rows_that_touch_can_move_as_one) {
-    alignas(16) float x[64], y[64];
-    smx::extents const shape(2, 2, 2, 4);
-    smx::strides const packed = smx::packed_strides(shape);
-    using output = smx::dense_output<float>;
-    EXPECT_TRUE(smx::detail::rows_touch(smx::dense_input<float>{x, packed}, output{y, packed}, shape));
-    EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<float>{x, packed}, output{y + 1, packed}, shape))
-        << "another phase";
-    EXPECT_TRUE(smx::detail::rows_touch(smx::dense_input<float>{x + 1, packed}, output{y + 5, packed}, shape))
-        << "the same phase";
-    EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<float>{x, {16, 8, 5, 1}}, output{y, packed}, shape))
-        << "gaps";
-    EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<float>{x, {0, 0, 0, 1}}, output{y, packed}, shape))
-        << "one row for all";
-    EXPECT_TRUE(
-        smx::detail::rows_touch(smx::dense_input<float>{x, {99, 99, 4, 1}}, output{y, {77, 77, 4, 1}}, {1, 1, 4, 4}))
-        << "axes of length 1";
-    smx::half small[64];
-    EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<smx::half>{small, packed}, output{y, packed}, shape))
-        << "elements of another size";
-    smx::dense_output<float, smx::hidden::keep> const keeps{y, packed};
-    EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<float>{x, packed}, keeps, shape)) << "what is hidden stays";
-}
-
 }  // namespace

@@ -1,12 +1,15 @@
 // Every mask of smx twice: as the library's value and as a plain predicate, over one set of lengths, flags and biases.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -223,15 +226,22 @@ struct written_predicate_case : unbiased_case {
 };
 
 // Any mask behind virtual functions: a body is compiled once for each kind of mask (tests or not, biases or not)
-// instead of once for each mask.
+// instead of once for each mask. What it fetches ahead remembers for which pack.
 template <bool Tests, bool Biases, class Compute>
 class erased_mask {
 public:
+    struct fetched {
+        int col = -1;
+        int vec = 0;
+        std::shared_ptr<void const> memory;
+    };
+
     struct questions {
         virtual ~questions() = default;
         virtual smx::interval span() const = 0;
-        virtual unsigned visible(int col, int vec) const = 0;
-        virtual void add_to(Compute* scores, int col, int vec) const = 0;
+        virtual std::shared_ptr<void const> fetch(int col, int vec) const = 0;
+        virtual unsigned visible(int col, int vec, void const* fetched) const = 0;
+        virtual void add_to(Compute* scores, int col, int vec, void const* fetched) const = 0;
     };
 
     struct row {
@@ -239,13 +249,30 @@ public:
         static constexpr bool tests = Tests;
         static constexpr bool biases = Biases;
         smx::interval span() const { return ask->span(); }
+
+        template <int V, class = std::enable_if_t<(V > 0) && (Tests || Biases)>>
+        fetched fetch(int col) const {
+            return {col, V, ask->fetch(col, V)};
+        }
         template <int V>
         unsigned visible(int col) const {
-            return ask->visible(col, V);
+            return ask->visible(col, V, nullptr);
+        }
+        template <int V>
+        unsigned visible(int col, fetched const& ahead) const {
+            EXPECT_TRUE(ahead.col == col && ahead.vec == V)
+                << "fetched for column " << ahead.col << ", asked about " << col;
+            return ask->visible(col, V, ahead.memory.get());
         }
         template <int V>
         void add_to(smx::pack<Compute, V>& scores, int col) const {
-            ask->add_to(scores.data, col, V);
+            ask->add_to(scores.data, col, V, nullptr);
+        }
+        template <int V>
+        void add_to(smx::pack<Compute, V>& scores, int col, fetched const& ahead) const {
+            EXPECT_TRUE(ahead.col == col && ahead.vec == V)
+                << "fetched for column " << ahead.col << ", asked about " << col;
+            ask->add_to(scores.data, col, V, ahead.memory.get());
         }
     };
 
@@ -266,53 +293,70 @@ private:
 
         smx::interval span() const override { return seen.span(); }
 
-        unsigned visible(int col, int vec) const override {
+        template <int V>
+        using fetched_type = std::remove_const_t<decltype(std::declval<Seen const&>().template fetch<V>(0))>;
+
+        // Calls act(pack width as a type) for the width that is only known when it runs.
+        template <class Act>
+        static auto with_width(int vec, Act const& act) {
             switch (vec) {
                 case 1:
-                    return bits<1>(col);
+                    return act(std::integral_constant<int, 1>());
                 case 4:
-                    return bits<4>(col);
+                    return act(std::integral_constant<int, 4>());
                 case 8:
-                    return bits<8>(col);
+                    return act(std::integral_constant<int, 8>());
                 case 16:
-                    return bits<16>(col);
+                    return act(std::integral_constant<int, 16>());
                 default:
                     std::abort();
             }
         }
 
-        void add_to(Compute* scores, int col, int vec) const override {
-            switch (vec) {
-                case 1:
-                    return add<1>(scores, col);
-                case 4:
-                    return add<4>(scores, col);
-                case 8:
-                    return add<8>(scores, col);
-                case 16:
-                    return add<16>(scores, col);
-                default:
-                    std::abort();
-            }
+        std::shared_ptr<void const> fetch([[maybe_unused]] int col, int vec) const override {
+            return with_width(vec, [&](auto width) -> std::shared_ptr<void const> {
+                if constexpr (smx::mask_fetches<Seen, width()>) {
+                    using type = fetched_type<width()>;
+                    return std::make_shared<type>(seen.template fetch<width()>(col));
+                } else {
+                    return nullptr;
+                }
+            });
         }
 
-        template <int V>
-        unsigned bits([[maybe_unused]] int col) const {
-            if constexpr (smx::mask_tests<Seen>) {
-                return seen.template visible<V>(col);
-            } else {
-                return ~0U;
-            }
+        unsigned visible([[maybe_unused]] int col, int vec, [[maybe_unused]] void const* ahead) const override {
+            return with_width(vec, [&](auto width) -> unsigned {
+                if constexpr (!smx::mask_tests<Seen>) {
+                    return ~0U;
+                } else if constexpr (smx::mask_fetches<Seen, width()>) {
+                    using type = fetched_type<width()>;
+                    if (ahead != nullptr) return seen.template visible<width()>(col, *static_cast<type const*>(ahead));
+                    return seen.template visible<width()>(col);
+                } else {
+                    return seen.template visible<width()>(col);
+                }
+            });
         }
 
-        template <int V>
-        void add([[maybe_unused]] Compute* scores, [[maybe_unused]] int col) const {
-            if constexpr (smx::mask_biases<Seen>) {
-                smx::pack<Compute, V> these;
-                std::copy(scores, scores + V, these.data);
-                seen.add_to(these, col);
-                std::copy(these.data, these.data + V, scores);
-            }
+        void add_to([[maybe_unused]] Compute* scores, [[maybe_unused]] int col, int vec,
+                    [[maybe_unused]] void const* ahead) const override {
+            with_width(vec, [&](auto width) {
+                if constexpr (smx::mask_biases<Seen>) {
+                    smx::pack<Compute, width()> these;
+                    std::copy(scores, scores + width(), these.data);
+                    if constexpr (smx::mask_fetches<Seen, width()>) {
+                        using type = fetched_type<width()>;
+                        if (ahead != nullptr) {
+                            seen.add_to(these, col, *static_cast<type const*>(ahead));
+                        } else {
+                            seen.add_to(these, col);
+                        }
+                    } else {
+                        seen.add_to(these, col);
+                    }
+                    std::copy(these.data, these.data + width(), scores);
+                }
+            });
         }
     };
 

@@ -26,6 +26,21 @@ void expect_packs(Seen const& seen, int keys, Visible const& visible, Bias const
         if (col % 3 == 0) scores = smx::filled_pack<V>(std::numeric_limits<float>::quiet_NaN());
         smx::pack<float, V> const before = scores;
         if constexpr (smx::mask_biases<Seen>) seen.add_to(scores, col);
+        // What is read ahead gives the same answers.
+        if constexpr (smx::mask_fetches<Seen, V>) {
+            auto const fetched = seen.template fetch<V>(col);
+            if constexpr (smx::mask_tests<Seen>) {
+                ASSERT_EQ(seen.template visible<V>(col, fetched), bits) << "pack of " << V << " at " << col;
+            }
+            if constexpr (smx::mask_biases<Seen>) {
+                smx::pack<float, V> again = before;
+                seen.add_to(again, col, fetched);
+                for (int i = 0; i < V; ++i) {
+                    bool const same = again[i] == scores[i] || (std::isnan(again[i]) && std::isnan(scores[i]));
+                    ASSERT_TRUE(same) << "column " << col + i << " in a pack of " << V << " at " << col;
+                }
+            }
+        }
         for (int i = 0; i < V; ++i) {
             int const k = col + i;
             if (k < span.begin || k >= span.end) continue;  // bits outside the span are ignored

@@ -88,7 +88,8 @@ reference_row softmax_reference(int keys, X&& x, double factor, Bias&& bias, Vis
     for (double score : scores) sum += std::exp(static_cast<long double>(score) - row.max);
     row.sum = static_cast<double>(sum);
     row.log_sum_exp = row.max + std::log(row.sum);
-    for (std::size_t at = 0; at < count; ++at) row.y[at] = static_cast<double>(std::exp(static_cast<long double>(scores[at]) - row.max) / sum);
+    for (std::size_t at = 0; at < count; ++at)
+        row.y[at] = static_cast<double>(std::exp(static_cast<long double>(scores[at]) - row.max) / sum);
     return row;
 }
 

@@ -1,11 +1,9 @@
-// policy.hpp: kernel types are numbers that compare and print, and every length has a kernel that can run it.
+// policy.hpp: kernel types are numbers that compare, and every length has a kernel that can run it.
 #include "smx/policy.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <set>
-#include <string>
 #include <vector>
 
 namespace {
@@ -14,13 +12,6 @@ constexpr smx::row_shape row_of(smx::int64 cols) {
     smx::row_shape shape;
     shape.cols = cols;
     return shape;
-}
-
-std::string line_of(smx::policy const& p) {
-    char buffer[256];
-    int const length = smx::explain(p, buffer, sizeof buffer);
-    EXPECT_EQ(static_cast<std::size_t>(length), std::strlen(buffer));
-    return buffer;
 }
 
 TEST(policy, a_kernel_type_is_its_numbers) {
@@ -34,18 +25,6 @@ TEST(policy, a_kernel_type_is_its_numbers) {
     static_assert(kernel::value != smx::chunked_online<smx::block_group<128>, 8, 2>::value);
     static_assert(kernel::shared_bytes(row_of(2048)) == 0);
     static_assert(kernel::can_run(row_of(2048), {}) && !kernel::can_run(row_of(2049), {}));
-}
-
-TEST(policy, explain_names_the_numbers) {
-    std::string const line = line_of(smx::resident<smx::warp_group<16>, 8, 2>::value);
-    EXPECT_NE(line.find("16 lanes"), std::string::npos) << line;
-    EXPECT_NE(line.find("packs of 8"), std::string::npos) << line;
-    char buffer[6] = {1, 1, 1, 1, 1, 1};
-    int const volatile room = 4;  // not known to the compiler, which would warn of the cut
-    EXPECT_EQ(static_cast<std::size_t>(smx::explain(smx::resident<smx::warp_group<16>, 8, 2>::value, buffer, room)),
-              line.size());
-    EXPECT_EQ(std::string(buffer), line.substr(0, 3));
-    EXPECT_EQ(buffer[4], 1);
 }
 
 // Lengths at and round every number that a policy may switch at.
@@ -111,7 +90,7 @@ TYPED_TEST(choose_policy, every_length_has_a_kernel_on_every_device) {
 TYPED_TEST(choose_policy, is_known_to_the_compiler) {
     constexpr smx::policy p = smx::choose_policy<TypeParam>(row_of(1000));
     static_assert(p == smx::choose_policy<TypeParam>(row_of(1000)));
-    EXPECT_FALSE(line_of(p).empty());
+    EXPECT_GE(p.columns(), 1);
 }
 
 }  // namespace

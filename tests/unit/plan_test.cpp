@@ -1,0 +1,103 @@
+// plan.hpp: which kernel a call would run, said in a line, and why.
+#include "smx/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "smx/smx.hpp"
+
+namespace {
+
+std::string line_of(smx::policy const& p) {
+    char buffer[256];
+    int const length = smx::explain(p, buffer, sizeof buffer);
+    EXPECT_EQ(static_cast<std::size_t>(length), std::strlen(buffer));
+    return buffer;
+}
+
+TEST(plan, explain_names_the_numbers) {
+    constexpr smx::policy p = smx::resident<smx::warp_group<16>, 8, 2>::value;
+    std::string const line = line_of(p);
+    EXPECT_NE(line.find("16 lanes"), std::string::npos) << line;
+    EXPECT_NE(line.find("packs of 8"), std::string::npos) << line;
+    char buffer[6] = {1, 1, 1, 1, 1, 1};
+    int const volatile room = 4;  // not known to the compiler, which would warn of the cut
+    EXPECT_EQ(static_cast<std::size_t>(smx::explain(p, buffer, room)), line.size());
+    EXPECT_EQ(std::string(buffer), line.substr(0, 3));
+    EXPECT_EQ(buffer[4], 1);
+}
+
+TEST(plan, gives_the_policy_of_the_call) {
+    alignas(16) smx::half x[4096] = {}, y[4096];
+    smx::device_limits limits;
+    auto const planned =
+        smx::plan(limits, smx::scores(x, {2, 2048}), smx::inv_sqrt(64), smx::no_mask(), smx::probabilities(y));
+    ASSERT_TRUE(planned.result);
+    EXPECT_GE(planned.kernel.columns(), 1);
+    EXPECT_FALSE(line_of(planned.kernel).empty());
+    if (planned.kernel.body == smx::body_kind::resident) {
+        EXPECT_GE(planned.kernel.columns(), 2048);
+    }
+}
+
+TEST(plan, says_what_is_wrong_with_the_call) {
+    float x[8] = {}, y[8];
+    auto const planned =
+        smx::plan({}, smx::scores(x, {1, 4}, {0, 0, 0, 2}), smx::inv_sqrt(64), smx::no_mask(), smx::probabilities(y));
+    EXPECT_EQ(planned.result.code, smx::errc::bad_stride);
+}
+
+// The number of rows decides nothing: the same row runs the same kernel in any batch.
+TEST(plan, does_not_look_at_the_number_of_rows) {
+    alignas(16) float x[1] = {}, y[1];
+    smx::device_limits limits;
+    limits.bulk_copies = true;
+    limits.shared_bytes_per_block = 227 * 1024;
+    auto const kernel_of = [&](smx::int64 rows, smx::int64 cols) {
+        return smx::detail::shape_of(smx::make_operands(smx::scores(x, {rows, cols}, {0, 0, cols, 1}),
+                                                        smx::inv_sqrt(64), smx::no_mask(),
+                                                        smx::probabilities(y, {0, 0, cols, 1})));
+    };
+    for (smx::int64 cols : {64, 1000, 2048, 100000}) {
+        auto const few = kernel_of(2, cols), many = kernel_of(1000000, cols);
+        EXPECT_EQ(few.rows_touch, many.rows_touch);
+        EXPECT_EQ(few.aligned, many.aligned);
+    }
+}
+
+TEST(plan, strides_of_axes_of_length_one_do_not_count) {
+    alignas(16) float x[8] = {}, y[8];
+    smx::int64 const least = std::numeric_limits<smx::int64>::min(), most = std::numeric_limits<smx::int64>::max();
+    auto const planned = smx::plan({}, smx::scores(x, {1, 1, 1, 4}, {least, most, most, 1}), smx::inv_sqrt(64),
+                                   smx::no_mask(), smx::probabilities(y));
+    EXPECT_TRUE(planned.result);
+}
+
+TEST(plan, only_rows_that_touch_can_move_as_one) {
+    alignas(16) float x[64], y[64];
+    smx::extents const shape(2, 2, 2, 4);
+    smx::strides const packed = smx::packed_strides(shape);
+    using output = smx::dense_output<float>;
+    EXPECT_TRUE(smx::detail::rows_touch(smx::dense_input<float>{x, packed}, output{y, packed}, shape));
+    EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<float>{x, packed}, output{y + 1, packed}, shape))
+        << "another phase";
+    EXPECT_TRUE(smx::detail::rows_touch(smx::dense_input<float>{x + 1, packed}, output{y + 5, packed}, shape))
+        << "the same phase";
+    EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<float>{x, {16, 8, 5, 1}}, output{y, packed}, shape))
+        << "gaps";
+    EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<float>{x, {0, 0, 0, 1}}, output{y, packed}, shape))
+        << "one row for all";
+    EXPECT_TRUE(
+        smx::detail::rows_touch(smx::dense_input<float>{x, {99, 99, 4, 1}}, output{y, {77, 77, 4, 1}}, {1, 1, 4, 4}))
+        << "axes of length 1";
+    smx::half small[64];
+    EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<smx::half>{small, packed}, output{y, packed}, shape))
+        << "elements of another size";
+    smx::dense_output<float, smx::hidden::keep> const keeps{y, packed};
+    EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<float>{x, packed}, keeps, shape)) << "what is hidden stays";
+}
+
+}  // namespace
