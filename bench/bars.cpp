@@ -8,7 +8,6 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +17,7 @@
 #include <regex>
 #include <stdexcept>
 
-#include "bars/calls.hpp"
+#include "bars/operands.hpp"
 #include "bars/table.hpp"
 #include "bars/verify.hpp"
 
@@ -33,30 +32,24 @@ struct settings {
 
 constexpr double mild = 1.8, peaky = 20.0;  // standard deviations of the scores
 
-smx::policy policy_of(dtype type, smx::row_shape row, smx::device_limits limits) {
-    switch (type) {
-        case dtype::half:
-            return smx::choose_policy<smx::half>(row, limits);
-        case dtype::bfloat16:
-            return smx::choose_policy<smx::bfloat16>(row, limits);
-        case dtype::float32:
-            return smx::choose_policy<float>(row, limits);
-    }
-    return {};
+template <class T>
+smx::planned plan_of(call const& c, mask_kind masks, smx::device_limits limits) {
+    return with_mask<T>(masks, c, [&](auto const& mask) {
+        return smx::plan(limits, scores_of<T>(c), factor_of(c), mask, probabilities_of<T>(c));
+    });
 }
 
-// What launch_auto looks at, of a call with packed tensors.
-smx::row_shape row_shape_of(call const& c, mask_kind masks) {
-    constexpr int64 pack_bytes = 16;
-    auto const phase = [](void const* pointer) {
-        return static_cast<int64>(reinterpret_cast<std::uintptr_t>(pointer) % pack_bytes);
-    };
-    smx::row_shape row;
-    row.cols = c.shape.keys;
-    row.rows_touch = phase(c.x) == phase(c.y);
-    row.aligned = phase(c.x) == 0 && c.shape.keys * bytes_of(c.type) % pack_bytes == 0;
-    row.spans_row = !has_causal(masks) && !has_lengths(masks);
-    return row;
+// The kernel that launch_auto takes for a call.
+smx::policy policy_of(call const& c, mask_kind masks, smx::device_limits limits) {
+    switch (c.type) {
+        case dtype::half:
+            return plan_of<smx::half>(c, masks, limits).kernel;
+        case dtype::bfloat16:
+            return plan_of<smx::bfloat16>(c, masks, limits).kernel;
+        case dtype::float32:
+            return plan_of<float>(c, masks, limits).kernel;
+    }
+    return {};
 }
 
 std::string short_name(smx::policy const& p) {
@@ -189,7 +182,7 @@ public:
         measured worst;
         worst.value = 0;
         auto const policy_at = [&](int64 cols) {
-            return policy_of(type, row_shape_of(call_of(type, {1, cols}), mask_kind::none), device_limits());
+            return policy_of(call_of(type, {1, cols}), mask_kind::none, device_limits());
         };
         for (int64 t = 7; t < 131072; ++t) {
             if (policy_at(t) == policy_at(t + 1)) continue;
@@ -331,7 +324,7 @@ private:
 
     static int64 rows_of(call const& c) { return c.shape.batch * c.shape.heads * c.shape.queries; }
     std::string kernel_of(call const& c, mask_kind masks) const {
-        return short_name(policy_of(c.type, row_shape_of(c, masks), device_limits()));
+        return short_name(policy_of(c, masks, device_limits()));
     }
 
     void set_scores(dtype type, double deviation, double hidden_share) {

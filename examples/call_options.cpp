@@ -124,9 +124,7 @@ bool wrong_argument() {
     smx::status const s = smx::softmax_on_host(smx::scores(x, {4, 8}, {0, 0, 16, 2}), smx::inv_sqrt(64), smx::no_mask{},
                                                smx::probabilities(y));
     if (!s) {
-        char sentence[256];
-        smx::message(s, sentence, sizeof sentence);
-        std::puts(sentence);  // x key stride: must be 1, was 2
+        std::puts(smx::sentence(s).text);  // x key stride: must be 1, was 2
     }
     // [/error]
     return s.code == smx::errc::bad_stride && s.actual == 2 && probabilities[0] == 7.0f;

@@ -39,16 +39,9 @@ SMX_HD void attention_row(Group& g, dot_products const& scores, Output const& ou
     auto const stats = smx::reduce(g, t);
     smx::normalize(t, stats, smx::empty_row::zeros, row.cols);
 
-    // Our own: each lane sums -p ln p over what it holds (hidden columns and unused slots are 0), the group adds the
-    // lanes up.
+    // Our own: each lane sums -p ln p over the columns it holds, the group adds the lanes up.
     float entropy = 0;
-    auto const add = [&](float p) { entropy -= p > 0 ? p * smx::natural_log(p) : 0; };
-    for (int p = 0; p < t.packs_to_visit(); ++p) {
-        for (int i = 0; i < Tile::vec; ++i) add(t.middle[p][i]);
-    }
-    if (t.has_edges()) {
-        for (int i = 0; i < t.edges_to_visit(); ++i) add(t.edge[i]);
-    }
+    t.for_columns([&](int, float& p) { entropy -= p > 0 ? p * smx::natural_log(p) : 0; });
     entropy = g.all_reduce(entropy, smx::plus());
     if (g.rank() == 0) entropies[row.index] = entropy;
 

@@ -11,11 +11,11 @@ struct int8_scores {
     float const* steps;
 
     using compute = float;
-    static constexpr int pack_columns = 16;  // what launch_auto would load at a time
+    static constexpr int pack_columns = 8;  // what launch_auto would load at a time
 
     template <int V>
     SMX_HD smx::pack<float, V> load(smx::row_id row, int col) const {
-        auto const bytes = smx::read_shared<V>(data + row.index * row.cols + col);
+        auto const bytes = smx::read_pack<V>(data + row.index * row.cols + col);
         smx::pack<float, V> scores;
         SMX_UNROLL
         for (int i = 0; i < V; ++i) scores[i] = steps[row.index] * static_cast<float>(bytes.data[i]);

@@ -11,9 +11,7 @@ int main() {
     smx::status const s = smx::softmax_on_host(smx::scores(x, {3, 4}), smx::inv_sqrt(64),
                                                smx::causal_mask::bottom_right(), smx::probabilities(y));
     if (!s) {
-        char sentence[256];
-        smx::message(s, sentence, sizeof sentence);
-        std::puts(sentence);
+        std::puts(smx::sentence(s).text);
         return 1;
     }
     for (int row = 0; row < 3; ++row) {

@@ -19,9 +19,7 @@ int main() {
     smx::status const s = smx::launch_auto(stream, smx::scores(x, {3, 4}), smx::inv_sqrt(64),
                                            smx::causal_mask::bottom_right(), smx::probabilities(y));
     if (!s) {
-        char sentence[256];
-        smx::message(s, sentence, sizeof sentence);
-        std::puts(sentence);
+        std::puts(smx::sentence(s).text);
         return 1;
     }
     if (cudaStreamSynchronize(stream) != cudaSuccess) return 1;

@@ -14,7 +14,7 @@ struct attention_softmax {
 
     // The parts of the call, spelled once: use(scores, scale, mask, probabilities) checks, launches or runs them.
     template <class Use>
-    smx::status with_parts(Use use) const {
+    auto with_parts(Use use) const {
         return use(smx::scores(scores, shape), smx::inv_sqrt(head_dim),
                    smx::both(smx::causal_mask::bottom_right(), smx::key_lengths(lengths)),
                    smx::probabilities(probabilities));

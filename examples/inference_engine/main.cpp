@@ -20,18 +20,15 @@ void require(cudaError_t error) {
 // [plan]
 // Everything that can be wrong with a step is found here, not while tokens are produced.
 bool plan(attention_softmax const& step, smx::device_limits limits) {
-    smx::status const s = step.with_parts([](auto const&... parts) { return smx::check(parts...); });
+    smx::planned const p = step.with_parts([&](auto const&... parts) { return smx::plan(limits, parts...); });
     char sentence[256];
-    if (s) {
-        smx::row_shape row;
-        row.cols = step.shape.keys;
-        row.spans_row = false;  // the masks spare loads
-        smx::explain(smx::choose_policy<smx::half>(row, limits), sentence, sizeof sentence);
+    if (p.result) {
+        smx::explain(p.kernel, sentence, sizeof sentence);
     } else {
-        smx::message(s, sentence, sizeof sentence);
+        smx::message(p.result, sentence, sizeof sentence);
     }
     std::printf("%s: %s\n", step.name, sentence);
-    return s.ok();
+    return p.result.ok();
 }
 // [/plan]
 

@@ -19,12 +19,13 @@ status check_pointer(Element const* pointer, char const* argument) {
 struct byte_range {
     int64 low = 0, high = 0;
 };
-inline bool reach(void const* data, extents shape, strides step, int64 element_bytes, byte_range& range) {
+inline bool reach(void const* data, extents shape, strides step, int64 element_bytes, byte_range& range, int64& taken) {
     range.low = range.high = address_of(data);
     int64 const counts[] = {shape.batch, shape.heads, shape.queries, shape.keys};
     int64 const steps[] = {step.batch, step.head, step.query, step.key};
     for (int axis = 0; axis < 4; ++axis) {
         int64 distance = 0;
+        taken = steps[axis];  // the stride that was too much, when this is the last
         if (__builtin_mul_overflow(counts[axis] - 1, steps[axis], &distance) || __builtin_mul_overflow(distance, element_bytes, &distance))
             return false;
         int64& side = distance < 0 ? range.low : range.high;
@@ -59,7 +60,8 @@ status check_part(dense_input<Element> const& x, extents shape) {
     if (status const s = check_pointer(x.data, "x"); !s) return s;
     if (x.step.key != 1 && shape.keys > 1) return wrong(errc::bad_stride, "x key stride", "1", x.step.key);
     byte_range range;
-    if (!reach(x.data, shape, x.step, sizeof(Element), range)) return wrong(errc::bad_stride, "x strides", "within 64-bit addresses", x.step.batch);
+    int64 stride = 0;
+    if (!reach(x.data, shape, x.step, sizeof(Element), range, stride)) return wrong(errc::bad_stride, "x strides", "within 64-bit addresses", stride);
     return {};
 }
 
@@ -69,7 +71,8 @@ status check_part(dense_output<Element, Hidden> const& y, extents shape) {
     if (status const s = check_pointer(y.data, "y"); !s) return s;
     if (y.step.key != 1 && shape.keys > 1) return wrong(errc::bad_stride, "y key stride", "1", y.step.key);
     byte_range range;
-    if (!reach(y.data, shape, y.step, sizeof(Element), range)) return wrong(errc::bad_stride, "y strides", "within 64-bit addresses", y.step.batch);
+    int64 stride = 0;
+    if (!reach(y.data, shape, y.step, sizeof(Element), range, stride)) return wrong(errc::bad_stride, "y strides", "within 64-bit addresses", stride);
     struct axis {
         int64 count, step;
     } axes[3] = {{shape.batch, y.step.batch}, {shape.heads, y.step.head}, {shape.queries, y.step.query}};
@@ -102,8 +105,8 @@ status check_part(head_scale<Element> const& factor, extents) {
 }
 
 template <class Index>
-status check_part(key_lengths<Index> const& mask, extents) {
-    return check_pointer(mask.lengths, "lengths");
+status check_part(key_lengths<Index> const& padded, extents) {
+    return check_pointer(padded.lengths, "lengths");
 }
 
 template <class Element>
@@ -112,32 +115,33 @@ status check_mask_memory(Element const* data, strides step, extents shape, char 
     if (status const s = check_pointer(data, argument); !s) return s;
     if (step.key != 0 && step.key != 1) return wrong(errc::bad_stride, key_stride, "0 or 1", step.key);
     byte_range range;
-    if (!reach(data, shape, step, sizeof(Element), range)) return wrong(errc::bad_stride, argument, "within 64-bit addresses", step.batch);
+    int64 stride = 0;
+    if (!reach(data, shape, step, sizeof(Element), range, stride)) return wrong(errc::bad_stride, argument, "within 64-bit addresses", stride);
     return {};
 }
 template <class Flag, nonzero Nonzero>
-status check_part(flag_tensor<Flag, Nonzero> const& mask, extents shape) {
-    return check_mask_memory(mask.data, mask.step, shape, "mask", "mask key stride");
+status check_part(flag_tensor<Flag, Nonzero> const& flags, extents shape) {
+    return check_mask_memory(flags.data, flags.step, shape, "mask", "mask key stride");
 }
 template <class Element>
-status check_part(bias_tensor<Element> const& mask, extents shape) {
-    return check_mask_memory(mask.data, mask.step, shape, "bias", "bias key stride");
+status check_part(bias_tensor<Element> const& bias, extents shape) {
+    return check_mask_memory(bias.data, bias.step, shape, "bias", "bias key stride");
 }
 
 template <class First, class Second>
-status check_part(both_mask<First, Second> const& mask, extents shape);
+status check_part(both_mask<First, Second> const& masks, extents shape);
 template <class First, class Second>
-status check_part(either_mask<First, Second> const& mask, extents shape);
+status check_part(either_mask<First, Second> const& masks, extents shape);
 
 template <class First, class Second>
-status check_part(both_mask<First, Second> const& mask, extents shape) {
-    status const s = check_part(mask.first, shape);
-    return s ? check_part(mask.second, shape) : s;
+status check_part(both_mask<First, Second> const& masks, extents shape) {
+    status const s = check_part(masks.first, shape);
+    return s ? check_part(masks.second, shape) : s;
 }
 template <class First, class Second>
-status check_part(either_mask<First, Second> const& mask, extents shape) {
-    status const s = check_part(mask.first, shape);
-    return s ? check_part(mask.second, shape) : s;
+status check_part(either_mask<First, Second> const& masks, extents shape) {
+    status const s = check_part(masks.first, shape);
+    return s ? check_part(masks.second, shape) : s;
 }
 
 // x and y: the same elements, or none in common.
@@ -145,23 +149,27 @@ template <class Input, class Output>
 status check_overlap(Input const&, Output const&, extents) {
     return {};
 }
-inline bool same_strides(strides a, strides b) { return a.batch == b.batch && a.head == b.head && a.query == b.query; }
+// The stride of an axis of length 1 is never taken.
+inline bool same_strides(strides a, strides b, extents shape) {
+    return (shape.batch == 1 || a.batch == b.batch) && (shape.heads == 1 || a.head == b.head) && (shape.queries == 1 || a.query == b.query);
+}
 
 // Views of one buffer that lie beside each other: rows of y fall into the gaps between rows of x.
 inline bool interleaved(strides step, int64 apart, extents shape) {
     int64 const pitch = step.query < 0 ? -step.query : step.query;
-    if (pitch < 2 * shape.keys || step.batch % pitch != 0 || step.head % pitch != 0) return false;
+    if (pitch < 2 * shape.keys || (shape.batch > 1 && step.batch % pitch != 0) || (shape.heads > 1 && step.head % pitch != 0)) return false;
     int64 const offset = (apart % pitch + pitch) % pitch;
     return offset >= shape.keys && pitch - offset >= shape.keys;
 }
 template <class Source, class Target, hidden Hidden>
 status check_overlap(dense_input<Source> const& x, dense_output<Target, Hidden> const& y, extents shape) {
     byte_range from, to;
-    reach(x.data, shape, x.step, sizeof(Source), from);
-    reach(y.data, shape, y.step, sizeof(Target), to);
+    int64 stride = 0;
+    reach(x.data, shape, x.step, sizeof(Source), from, stride);
+    reach(y.data, shape, y.step, sizeof(Target), to, stride);
     int64 const apart = address_of(y.data) - address_of(x.data);
     if (to.low >= from.high || to.high <= from.low) return {};
-    bool const alike = sizeof(Source) == sizeof(Target) && same_strides(x.step, y.step);
+    bool const alike = sizeof(Source) == sizeof(Target) && same_strides(x.step, y.step, shape);
     if (alike && apart == 0) return {};
     if (alike && apart % int64{sizeof(Source)} == 0 && interleaved(x.step, apart / int64{sizeof(Source)}, shape)) return {};
     return wrong(errc::overlap, "y", "x itself (same pointer, element size and strides) or apart from it; distance in bytes", apart);
@@ -191,7 +199,7 @@ status check(operands<Input, Factor, Mask, Output, RowOutput> const& o) {
 
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 status check(shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output, Extras const&... extras) {
-    return smx::check(make_operands(x, factor, masks, output, extras...));
+    return smx::check(smx::make_operands(x, factor, masks, output, extras...));
 }
 
 SMX_END

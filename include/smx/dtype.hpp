@@ -111,9 +111,9 @@ struct dtype<half> {
 
 template <>
 struct dtype<bfloat16> {
+    using compute = float;
     static SMX_HD float widen_low(unsigned pair) { return bit_cast<float>(pair << 16); }
     static SMX_HD float widen_high(unsigned pair) { return bit_cast<float>(pair & 0xffff0000u); }
-    using compute = float;
     static SMX_HD float widen(bfloat16 value) { return bit_cast<float>(static_cast<unsigned>(value.bits) << 16); }
     static SMX_HD bfloat16 narrow(float value) { return {detail::narrow_bfloat16(value)}; }
     static SMX_HD bfloat16 narrow(double value) { return {detail::narrow_bfloat16(detail::float_rounded_to_odd(value))}; }

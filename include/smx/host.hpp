@@ -83,7 +83,7 @@ void parallel_for(int64 count, int threads, Work const& work) {
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 status softmax_on_host(rows range, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
                        Extras const&... extras) {
-    auto const o = make_operands(x, factor, masks, output, extras...);
+    auto const o = smx::make_operands(x, factor, masks, output, extras...);
     if (status const s = smx::check(o); !s) return s;
     if (range.first < 0 || range.first > range.last) return detail::wrong(errc::bad_value, "rows.first", "0 to rows.last", range.first);
     if (range.last > o.rows.count()) return detail::wrong(errc::bad_value, "rows.last", "at most the number of rows", range.last);
@@ -95,7 +95,7 @@ status softmax_on_host(rows range, shaped_input<Input> const& x, Factor const& f
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 status softmax_on_host(shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
                        Extras const&... extras) {
-    auto const o = make_operands(x, factor, masks, output, extras...);
+    auto const o = smx::make_operands(x, factor, masks, output, extras...);
     if (status const s = smx::check(o); !s) return s;
     if (detail::is_done(o)) return {};
     constexpr int64 elements_worth_a_thread = 64 * 1024;  // some 20 microseconds of work, twice what a thread costs to start

@@ -17,7 +17,7 @@ inline status cuda_status(cudaError_t error, char const* call) {
     return {errc::cuda_failed, call, cudaGetErrorString(error), 0, static_cast<int>(error)};
 }
 
-// The error CUDA remembers for this thread must end as it began: a failure of ours is in the status, one that was there stays.
+// The error CUDA remembers for this thread: a failure of ours is in the status and is cleared. One that was there before is not.
 class untouched_error {
 public:
     untouched_error() : before_(cudaPeekAtLastError()) {}
@@ -43,12 +43,9 @@ private:
     int value_ = 0;
 };
 
-inline status current_device(int& device) {
-    return cuda_status(cudaGetDevice(&device), "cudaGetDevice");
-}
-
-// Asked of the driver once a device.
-inline status limits_of(int device, device_limits& limits) {
+// The device the call is for, and what it has: asked of the driver once a device.
+inline status current_device(int& device, device_limits& limits) {
+    if (cudaError_t const error = cudaGetDevice(&device); error != cudaSuccess) return cuda_status(error, "cudaGetDevice");
     static shared_number capabilities[most_devices], shared_bytes[most_devices];
     bool const remembers = device < most_devices;
     int bytes = remembers ? shared_bytes[device].get() : 0;
@@ -66,16 +63,34 @@ inline status limits_of(int device, device_limits& limits) {
     return {};
 }
 
-// Lets a kernel use more shared memory than every kernel may (48 KiB, its own variables included); once a kernel and device.
+// Lets a kernel use all the shared memory a device has, where it needs more than every kernel may (48 KiB, its own variables included); once
+// a kernel and device.
 template <class Kernel, class Operands>
-static status allow_shared_memory(int device, int64 bytes) {
+static status allow_shared_memory(int device, int64 bytes, device_limits limits) {
     constexpr int64 always_allowed = 48 * 1024 - static_shared_bytes;
     static shared_number allowed[most_devices];
-    if (bytes <= always_allowed || (device < most_devices && allowed[device].get() >= bytes)) return {};
+    if (bytes <= always_allowed || (device < most_devices && allowed[device].get() != 0)) return {};
+    int const most = static_cast<int>(limits.shared_bytes_per_block - static_shared_bytes);
     cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>),
-                                                   cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize, most);
     if (error != cudaSuccess) return cuda_status(error, "cudaFuncSetAttribute");
-    if (device < most_devices) allowed[device].set(static_cast<int>(bytes));
+    if (device < most_devices) allowed[device].set(1);
+    return {};
+}
+
+// Bulk copies need code compiled for 9.0: a device of 9.0 may run what was compiled for less.
+template <class Kernel, class Operands>
+static status has_bulk_copies(int device, bool& has) {
+    static shared_number versions[most_devices];
+    int version = device < most_devices ? versions[device].get() : 0;
+    if (version == 0) {
+        cudaFuncAttributes attributes;
+        cudaError_t const error = cudaFuncGetAttributes(&attributes, reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>));
+        if (error != cudaSuccess) return cuda_status(error, "cudaFuncGetAttributes");
+        version = attributes.ptxVersion;
+        if (device < most_devices) versions[device].set(version);
+    }
+    has = version >= 90;
     return {};
 }
 
@@ -93,11 +108,16 @@ status check_kernel(row_shape shape) {
 // Requires  o passed check() and has rows
 template <class Kernel, class Operands>
 static status launch_checked(cudaStream_t stream, Operands const& o, row_shape shape, int device, device_limits limits) {
+    if constexpr (Kernel::value.body == body_kind::packed) {
+        if (limits.bulk_copies) {
+            if (status const s = has_bulk_copies<Kernel, Operands>(device, limits.bulk_copies); !s) return s;
+        }
+    }
     int64 const shared = Kernel::shared_bytes(shape);
     if (!Kernel::can_run(shape, limits))
         return detail::wrong(errc::device_limit, "kernel", "one the device has shared memory and instructions for; bytes needed", shared);
     if constexpr (Kernel::value.body == body_kind::staged || Kernel::value.body == body_kind::packed) {
-        if (status const s = allow_shared_memory<Kernel, Operands>(device, shared); !s) return s;
+        if (status const s = allow_shared_memory<Kernel, Operands>(device, shared, limits); !s) return s;
     }
     constexpr int64 most_x = 0x7fffffff, most_y = 65535;
     int64 const blocks = (o.rows.count() - 1) / Kernel::rows_per_block + 1;
@@ -121,7 +141,7 @@ static status launch_checked(cudaStream_t stream, Operands const& o, row_shape s
 template <class Kernel, class Input, class Factor, class Mask, class Output, class... Extras>
 static status launch(cudaStream_t stream, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
                      Extras const&... extras) {
-    auto const o = make_operands(x, factor, masks, output, extras...);
+    auto const o = smx::make_operands(x, factor, masks, output, extras...);
     if (status const s = smx::check(o); !s) return s;
     if (detail::is_done(o)) return {};
     row_shape const shape = detail::shape_of(o);
@@ -129,8 +149,7 @@ static status launch(cudaStream_t stream, shaped_input<Input> const& x, Factor c
     launching::untouched_error const keep;
     int device = 0;
     device_limits limits;
-    if (status const s = launching::current_device(device); !s) return s;
-    if (status const s = launching::limits_of(device, limits); !s) return s;
+    if (status const s = launching::current_device(device, limits); !s) return s;
     return launching::launch_checked<Kernel>(stream, o, shape, device, limits);
 }
 
@@ -139,14 +158,13 @@ static status launch(cudaStream_t stream, shaped_input<Input> const& x, Factor c
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 static status launch_auto(cudaStream_t stream, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
                           Extras const&... extras) {
-    auto const o = make_operands(x, factor, masks, output, extras...);
+    auto const o = smx::make_operands(x, factor, masks, output, extras...);
     if (status const s = smx::check(o); !s) return s;
     if (detail::is_done(o)) return {};
     launching::untouched_error const keep;
     int device = 0;
     device_limits limits;
-    if (status const s = launching::current_device(device); !s) return s;
-    if (status const s = launching::limits_of(device, limits); !s) return s;
+    if (status const s = launching::current_device(device, limits); !s) return s;
     row_shape const shape = detail::shape_of(o);
     return detail::with_first(detail::automatic_kernels<pack_columns_of<Input>>(), shape, limits, [&](auto kernel) {
         return launching::launch_checked<decltype(kernel)>(stream, o, shape, device, limits);

@@ -1,6 +1,6 @@
 // Verb 1: bring what one lane holds of a row into its tile.
 #pragma once
-#include "mask.hpp"
+#include "mask/read_ahead.hpp"
 #include "tensor.hpp"
 #include "tile.hpp"
 
@@ -45,35 +45,48 @@ SMX_HD void load_covered(Tile& t, Source const& source, interval visible) {
     }
 }
 
-}  // namespace detail
-
-// Loads columns `part` of a row, as far as `visible` reaches; fixes the tile's map from slots to columns.
-// Requires  part within [0, row.cols), no longer than Tile::capacity, and starting at 0 or where a pack may start
-// Callers   all lanes of g
-// Gives     slots outside `visible` hold 0, finite, so that no scale can make a NaN of them, or are never looked at
-// Cost      one read of what can be visible
-template <class Group, class Tile, class Input>
-SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval visible, interval part) {
-    static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
-    auto const source = detail::input_row(input, row);
-    t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, visible);
-    detail::load_covered(t, source, visible);
+SMX_HD interval span_of(interval span) { return span; }
+template <class Tile, class Seen>
+SMX_HD interval span_of(read_ahead<Tile, Seen> const& seen) {
+    return seen.span();
+}
+template <class Tile>
+SMX_HD void read_meanwhile(interval, Tile const&) {}
+template <class Tile, class Seen>
+SMX_HD void read_meanwhile(read_ahead<Tile, Seen>& seen, Tile const& t) {
+    seen.fetch(t);
 }
 
-// The same, and what the mask will want to know of these columns is read meanwhile.
+template <class Group, class Tile, class Input, class Seen>
+SMX_HD void load_part(Group& g, Tile& t, Input const& input, row_id row, Seen& seen, interval part) {
+    static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
+    auto const source = input_row(input, row);
+    t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, span_of(seen));
+    read_meanwhile(seen, t);
+    load_covered(t, source, span_of(seen));
+}
+
+}  // namespace detail
+
+// Loads columns `part` of a row, as far as its span reaches; fixes the tile's map from slots to columns. With a read_ahead in place of the
+// span, what the mask will want to know of these columns is read meanwhile.
+// Requires  part within [0, row.cols), at most Tile::capacity columns beyond its head, and starting at 0 or where a pack may start
+// Callers   all lanes of g
+// Gives     slots outside the span hold 0, finite, so that no scale can make a NaN of them, or are never looked at
+// Cost      one read of what can be visible
+template <class Group, class Tile, class Input>
+SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval span, interval part) {
+    detail::load_part(g, t, input, row, span, part);
+}
 template <class Group, class Tile, class Input, class Seen>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, read_ahead<Tile, Seen>& seen, interval part) {
-    static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
-    auto const source = detail::input_row(input, row);
-    t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, seen.span());
-    seen.fetch(t);
-    detail::load_covered(t, source, seen.span());
+    detail::load_part(g, t, input, row, seen, part);
 }
 
 // The whole row.
 template <class Group, class Tile, class Input>
-SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval visible) {
-    smx::load(g, t, input, row, visible, interval{0, row.cols});
+SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval span) {
+    smx::load(g, t, input, row, span, interval{0, row.cols});
 }
 template <class Group, class Tile, class Input, class Seen>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, read_ahead<Tile, Seen>& seen) {

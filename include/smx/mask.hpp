@@ -2,7 +2,6 @@
 //
 // A mask is any value with  bind(row_id, extents) const, which works out once what one row sees and gives a row mask:
 //   interval span() const;                            superset of the visible columns, within [0, keys); exact unless it tests
-//   static constexpr bool spans_row;                  the span is always [0, keys); absent = false
 //   static constexpr bool tests;                      absent = false
 //   template <int Width> unsigned visible(int col) const; bit i = column col + i is visible; asked for packs within [0, keys) that touch the span;
 //                                                     bits outside the span are ignored
@@ -12,6 +11,7 @@
 //   template <int Width> auto fetch(int col) const;   what it will need of a pack, read while the scores are on their way
 // and then takes it as a last argument of visible and add_to.
 #pragma once
+#include "mask/read_ahead.hpp"
 #include "pack.hpp"
 #include "row_id.hpp"
 #include "tile.hpp"
@@ -43,33 +43,6 @@ SMX_HD Compute biased(Compute score, Compute bias) {
     return is_hiding(bias) ? bias : score + bias;
 }
 
-// What a row mask fetched of a pack: nothing, where it does not fetch.
-struct nothing_fetched {};
-template <int Width, class Seen>
-SMX_HD auto fetch_of(Seen const& seen, int col) {
-    if constexpr (mask_fetches<Seen, Width>) {
-        return seen.template fetch<Width>(col);
-    } else {
-        return nothing_fetched();
-    }
-}
-template <int Width, class Seen, class Fetched>
-SMX_HD unsigned visible_of(Seen const& seen, int col, Fetched const& fetched) {
-    if constexpr (same_type<Fetched, nothing_fetched>) {
-        return seen.template visible<Width>(col);
-    } else {
-        return seen.template visible<Width>(col, fetched);
-    }
-}
-template <class Seen, int Width, class Compute, class Fetched>
-SMX_HD void add_of(Seen const& seen, pack<Compute, Width>& scores, int col, Fetched const& fetched) {
-    if constexpr (same_type<Fetched, nothing_fetched>) {
-        seen.add_to(scores, col);
-    } else {
-        seen.add_to(scores, col, fetched);
-    }
-}
-
 template <int Width, class Seen, class Compute, class Fetched>
 SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval span, int col, Fetched const& fetched) {
     bool const whole = col >= span.begin && col + Width <= span.end;
@@ -84,37 +57,6 @@ SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval s
 }
 
 }  // namespace detail
-
-// A row mask, and what it fetched for the packs of a tile while the scores were on their way: load fills it, mask uses it.
-template <class Tile, class Seen>
-struct read_ahead {
-    using fetched_type = decltype(detail::fetch_of<Tile::vec>(some<Seen>(), 0));
-    // More than 32 elements a lane leave no registers for it.
-    static constexpr bool fetches = !same_type<fetched_type, detail::nothing_fetched> && Tile::vec * Tile::packs <= 32;
-
-    Seen seen;
-    fetched_type fetched[fetches ? Tile::packs : 1];
-
-    SMX_HD explicit read_ahead(Seen const& bound) : seen(bound), fetched{} {}
-    SMX_HD interval span() const { return seen.span(); }
-
-    // Requires  t covers its part of the row
-    SMX_HD void fetch(Tile const& t) {
-        if constexpr (fetches) {
-            int const in_use = t.packs_to_visit();
-            SMX_UNROLL
-            for (int p = 0; p < in_use; ++p) {
-                int const col = t.pack_column(p);
-                if (col < t.map.seen.end && col + Tile::vec > t.map.seen.begin) fetched[p] = seen.template fetch<Tile::vec>(col);
-            }
-        }
-    }
-};
-
-template <class Tile, class Seen>
-SMX_HD read_ahead<Tile, Seen> reading_ahead(Seen const& seen) {
-    return read_ahead<Tile, Seen>(seen);
-}
 
 namespace detail {
 template <class Tile, class Seen>
@@ -146,6 +88,7 @@ SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>
 }  // namespace detail
 
 // Biases are added to the scores, then hidden scores become -inf; so do the slots the row does not fill.
+// Requires  t was loaded with the span of seen: what lies outside was not read
 // Callers   any lane, on its own
 template <class Tile, class Seen>
 SMX_HD void mask(Tile& t, Seen const& seen) {
@@ -173,29 +116,10 @@ SMX_HD void hide_all(Tile& t) {
 struct no_mask {
     struct row {
         int cols;
-        static constexpr bool spans_row = true;
         SMX_HD interval span() const { return {0, cols}; }
     };
     SMX_HD row bind(row_id id, extents) const { return {id.cols}; }
 };
-
-namespace detail {
-
-template <class First, class Second>
-struct fetched_both {
-    First first;
-    Second second;
-};
-using fetched_none = fetched_both<nothing_fetched, nothing_fetched>;
-
-template <int Width, class First, class Second>
-SMX_HD auto fetch_both(First const& first, Second const& second, int col) {
-    auto const a = fetch_of<Width>(first, col);
-    auto const b = fetch_of<Width>(second, col);
-    return fetched_both<decltype(fetch_of<Width>(first, col)), decltype(fetch_of<Width>(second, col))>{a, b};
-}
-
-}  // namespace detail
 
 // Visible where both are; biases of both are added. Write both(a, b, ...).
 template <class First, class Second>
@@ -210,7 +134,6 @@ struct both_mask {
 
         static constexpr bool tests = mask_tests<FirstRow> || mask_tests<SecondRow>;
         static constexpr bool biases = mask_biases<FirstRow> || mask_biases<SecondRow>;
-        static constexpr bool spans_row = mask_spans_row<FirstRow> && mask_spans_row<SecondRow>;
 
         SMX_HD interval span() const { return intersection(first.span(), second.span()); }
 

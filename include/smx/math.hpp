@@ -31,7 +31,7 @@ SMX_HD constexpr Real quiet_nan() {
     }
 }
 
-// Operators for Group::all_reduce.
+// Operators for Group::all_reduce: commutative to the bit, which a butterfly needs.
 struct maximum {
     // A NaN never wins: a maximum that only steadies the exponential need not carry it, since the exponential does.
     template <class Real>

@@ -36,8 +36,16 @@ struct alignas(widest_access(Count * int{sizeof(Element)}) > int{alignof(Element
     Element data[Count];
 };
 
-// once: global memory read or written once, let it leave the caches first · shared: any memory that will be wanted again
-enum class traffic { once, shared };
+// streamed: global memory read or written once, let it leave the caches first · cached: any memory that will be wanted again
+enum class traffic { streamed, cached };
+
+// The accesses that the address of a pack may allow: all of it, a word of it, one element.
+template <class Element, int Count>
+struct accesses {
+    static constexpr int element = int{sizeof(Element)};
+    static constexpr int widest = widest_access(Count * element);
+    static constexpr int word = widest > 4 && element < 4 ? 4 : element;
+};
 
 template <int Access>
 struct access_word;
@@ -71,7 +79,7 @@ SMX_HD void read_as(raw_pack<Element, Count>& into, Element const* from) {
     SMX_UNROLL
     for (int i = 0; i < Count * int{sizeof(Element)} / Access; ++i) {
         word const* const source = reinterpret_cast<word const*>(from) + i;
-        if constexpr (Traffic == traffic::once) {
+        if constexpr (Traffic == traffic::streamed) {
             reinterpret_cast<word*>(into.data)[i] = __ldcs(source);
         } else {
             reinterpret_cast<word*>(into.data)[i] = *source;
@@ -90,7 +98,7 @@ SMX_HD void write_as(Element* into, raw_pack<Element, Count> const& from) {
     for (int i = 0; i < Count * int{sizeof(Element)} / Access; ++i) {
         word* const target = reinterpret_cast<word*>(into) + i;
         word const value = reinterpret_cast<word const*>(from.data)[i];
-        if constexpr (Traffic == traffic::once) {
+        if constexpr (Traffic == traffic::streamed) {
             __stcs(target, value);
         } else {
             *target = value;
@@ -113,15 +121,15 @@ SMX_HD detail::raw_pack<Element, Count> read_aligned(Element const* pointer) {
 
 // Memory that other rows read too (masks, biases), at any element address.
 template <int Count, class Element>
-SMX_HD detail::raw_pack<Element, Count> read_shared(Element const* pointer) {
-    constexpr int widest = detail::widest_access(Count * int{sizeof(Element)});
+SMX_HD detail::raw_pack<Element, Count> read_pack(Element const* pointer) {
+    using access = detail::accesses<Element, Count>;
     detail::raw_pack<Element, Count> raw;
-    if (detail::is_aligned(pointer, widest)) {
-        detail::read_as<widest, detail::traffic::shared>(raw, pointer);
-    } else if (widest > 4 && sizeof(Element) < 4 && detail::is_aligned(pointer, 4)) {
-        detail::read_as<(widest > 4 && sizeof(Element) < 4) ? 4 : int{sizeof(Element)}, detail::traffic::shared>(raw, pointer);
+    if (detail::is_aligned(pointer, access::widest)) {
+        detail::read_as<access::widest, detail::traffic::cached>(raw, pointer);
+    } else if (access::word > access::element && detail::is_aligned(pointer, access::word)) {
+        detail::read_as<access::word, detail::traffic::cached>(raw, pointer);
     } else {
-        detail::read_as<int{sizeof(Element)} <= 16 ? int{sizeof(Element)} : 16, detail::traffic::shared>(raw, pointer);
+        detail::read_as<access::element, detail::traffic::cached>(raw, pointer);
     }
     return raw;
 }
@@ -134,13 +142,13 @@ SMX_HD void write_aligned(Element* pointer, detail::raw_pack<Element, Count> con
 // Any element address.
 template <detail::traffic Traffic, int Count, class Element>
 SMX_HD void write_pack(Element* pointer, detail::raw_pack<Element, Count> const& raw) {
-    constexpr int widest = detail::widest_access(Count * int{sizeof(Element)});
-    if (detail::is_aligned(pointer, widest)) {
-        detail::write_as<widest, Traffic>(pointer, raw);
-    } else if (widest > 4 && sizeof(Element) < 4 && detail::is_aligned(pointer, 4)) {
-        detail::write_as<(widest > 4 && sizeof(Element) < 4) ? 4 : int{sizeof(Element)}, Traffic>(pointer, raw);
+    using access = detail::accesses<Element, Count>;
+    if (detail::is_aligned(pointer, access::widest)) {
+        detail::write_as<access::widest, Traffic>(pointer, raw);
+    } else if (access::word > access::element && detail::is_aligned(pointer, access::word)) {
+        detail::write_as<access::word, Traffic>(pointer, raw);
     } else {
-        detail::write_as<int{sizeof(Element)}, Traffic>(pointer, raw);
+        detail::write_as<access::element, Traffic>(pointer, raw);
     }
 }
 

@@ -14,9 +14,7 @@ bool rows_touch(Input const&, Output const&, extents) {
     return false;
 }
 inline bool is_packed(strides step, extents shape) {
-    strides const packed = packed_strides(shape);
-    return (shape.batch == 1 || step.batch == packed.batch) && (shape.heads == 1 || step.head == packed.head) &&
-           (shape.queries == 1 || step.query == packed.query);
+    return same_strides(step, packed_strides(shape), shape);
 }
 template <class Source, class Target>
 bool rows_touch(dense_input<Source> const& x, dense_output<Target, hidden::zeros> const& y, extents shape) {
@@ -24,23 +22,10 @@ bool rows_touch(dense_input<Source> const& x, dense_output<Target, hidden::zeros
            is_packed(x.step, shape) && is_packed(y.step, shape);
 }
 
-// Every row of x starts at a multiple of 16 bytes.
-template <class Input>
-bool rows_aligned(Input const&) {
-    return false;
-}
-template <class Source>
-bool rows_aligned(dense_input<Source> const& x) {
-    int64 const bytes = sizeof(Source);
-    return (reinterpret_cast<uint64>(x.data) % 16 == 0) && x.step.query * bytes % 16 == 0 && x.step.head * bytes % 16 == 0 &&
-           x.step.batch * bytes % 16 == 0;
-}
-
 // What of a call decides between kernels.
 template <class Operands>
 row_shape shape_of(Operands const& o) {
-    return {o.shape.keys, Operands::element_bytes, int{sizeof(typename Operands::compute)}, detail::rows_touch(o.input, o.output, o.shape),
-            detail::rows_aligned(o.input), Operands::spans_row};
+    return {o.shape.keys, Operands::element_bytes, int{sizeof(typename Operands::compute)}, rows_touch(o.input, o.output, o.shape)};
 }
 
 }  // namespace detail
@@ -55,7 +40,7 @@ struct planned {
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 planned plan(device_limits limits, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
              Extras const&... extras) {
-    auto const o = make_operands(x, factor, masks, output, extras...);
+    auto const o = smx::make_operands(x, factor, masks, output, extras...);
     planned all{smx::check(o), {}};
     if (all.result) {
         all.kernel = detail::with_first(detail::automatic_kernels<pack_columns_of<Input>>(), detail::shape_of(o), limits,

@@ -40,8 +40,6 @@ struct row_shape {
     int element_bytes = 0;     // of the scores
     int compute_bytes = 4;
     bool rows_touch = true;    // x and y are packed, with elements of one size, in one phase of 16 bytes
-    bool aligned = true;       // every row of x starts at a multiple of 16 bytes
-    bool spans_row = true;     // the mask has no structure that spares loads
 };
 
 namespace detail {
@@ -65,17 +63,18 @@ struct kernel_type {
     static constexpr int lanes = group_size<Group>;
     static constexpr int threads = Threads;
     static_assert(Threads % lanes == 0 && Threads >= 1 && Threads <= 1024, "a block holds whole groups, and at most 1024 threads");
-    // Enough threads that other rows hide a row's latency, as far as registers allow without spills: 64 a thread for 32 elements a lane, 96
-    // where a mask is asked for every pack.
+    // Enough threads that other rows hide a row's latency, as few as leave the registers that a lane's elements need without spills (ptxas,
+    // sm_90, four masks at once). 64 elements a lane, 16384 columns of half on an H200: 768 threads reach 0.99 of copy, 512 reach 0.85.
     static SMX_HD constexpr int blocks_per_sm(bool asks_mask) {
         constexpr int elements = Vec * Packs;
         bool const short_row = Body == body_kind::resident || Body == body_kind::packed;
         int const wanted = !short_row       ? 512
-                           : elements <= 16 ? (asks_mask ? 896 : 1280)
-                           : elements <= 24 ? (asks_mask ? 768 : 1152)
-                           : elements <= 32 ? (asks_mask ? 640 : 1024)
+                           : elements <= 16 ? (asks_mask ? 768 : 1280)
+                           : elements <= 24 ? (asks_mask ? 640 : 1152)
+                           : elements <= 32 ? (asks_mask ? 576 : 1024)
                            : Threads <= 256 && !asks_mask ? 768 : 512;
-        int const blocks = wanted / Threads;
+        constexpr int threads_per_sm = SMX_ARCH == 750 ? 1024 : 1536;  // what every GPU since 8.0 takes; 7.5 takes 1024
+        int const blocks = (wanted < threads_per_sm ? wanted : threads_per_sm) / Threads;
         return blocks < 1 ? 1 : blocks > 16 ? 16 : blocks;
     }
     static constexpr policy value{Body, lanes, Threads, Vec, Packs};
@@ -97,7 +96,7 @@ struct resident : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::res
     template <class Operands>
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
         int64 const index = first + group;
-        if (index < o.rows.count()) run_resident<typename resident::template tile_type<typename Operands::compute>>(g, o, index);
+        if (index < o.rows.count()) smx::run_resident<typename resident::template tile_type<typename Operands::compute>>(g, o, index);
     }
 };
 
@@ -139,7 +138,7 @@ struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_siz
     template <class Operands>
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int, void* shared, uint64*) {
         using compute = typename Operands::compute;
-        run_chunked<typename chunked_staged::template tile_type<compute>>(g, staged<compute>(shared), o, first);
+        smx::run_chunked<typename chunked_staged::template tile_type<compute>>(g, staged<compute>(shared), o, first);
     }
 };
 
@@ -152,7 +151,7 @@ struct chunked_online : detail::kernel_type<Group, Vec, Packs, detail::usual_thr
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
         int64 const index = first + group;
         if (index < o.rows.count())
-            run_chunked<typename chunked_online::template tile_type<typename Operands::compute>>(g, online(), o, index);
+            smx::run_chunked<typename chunked_online::template tile_type<typename Operands::compute>>(g, online(), o, index);
     }
 };
 
@@ -161,13 +160,14 @@ struct kernel_list {};
 
 namespace detail {
 
-// The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first. From a sweep on an H200: each is the first
-// to reach its rows' length at 0.90 of copy or more (bench/tune).
+// The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first. From sweeps on an H200:
+// each is the one that moved its longest rows fastest (bench/results).
 template <int Vec>
 struct automatic_list {
     using type = kernel_list<
         resident<warp_group<2>, Vec, 2>, resident<warp_group<2>, Vec, 3>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>,
-        resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 3>, resident<warp_group<8>, (Vec > 4 ? Vec / 2 : Vec), (Vec > 4 ? 7 : 4)>,
+        resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 3>,
+        resident<warp_group<8>, (Vec > 4 ? Vec / 2 : Vec), (Vec > 4 ? 7 : 4)>,  // of packs of 4 and less the same as the next
         resident<warp_group<8>, Vec, 4>, resident<warp_group<16>, Vec, 3>, resident<warp_group<16>, Vec, 4>,
         resident<warp_group<32>, Vec, 3, 64>, resident<warp_group<32>, Vec, 4, 64>, resident<block_group<64>, Vec, 3>,
         resident<block_group<64>, Vec, 4>, resident<block_group<96>, Vec, 4>, resident<block_group<128>, Vec, 4>,
@@ -176,7 +176,7 @@ struct automatic_list {
         chunked_online<block_group<512>, Vec, 4>>;
 };
 template <int Vec>
-using automatic_kernels = typename automatic_list<Vec>::type;
+using automatic_kernels = typename automatic_list<(Vec > 8 ? 8 : Vec)>::type;  // 8 packs of more than 8 columns do not fit the registers
 
 // Calls visit(kernel) with the first kernel of the list that can run such rows; gives what it gives.
 template <class Visit, class Kernel, class... Rest>

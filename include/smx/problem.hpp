@@ -11,8 +11,7 @@
 SMX_BEGIN
 
 namespace detail {
-// No tensor of scores or probabilities has key stride 0, so the constant cannot be mistaken for strides.
-constexpr bool is_contiguous(strides step) { return step.batch == 0 && step.head == 0 && step.query == 0 && step.key == 0; }
+constexpr bool is_contiguous(strides step) { return step.key == contiguous.key; }
 }  // namespace detail
 
 // An input together with the shape of the call.
@@ -53,13 +52,14 @@ inline status check_shape(extents shape) {
     if (shape.keys < 0) return wrong(errc::bad_shape, "keys", "0 or more", shape.keys);
     if (shape.keys > most_columns) return wrong(errc::too_large, "keys", "at most 2^31 - 2^16", shape.keys);
     int64 rows = 0;
-    if (__builtin_mul_overflow(shape.batch, shape.heads, &rows) || __builtin_mul_overflow(rows, shape.queries, &rows) || rows > most_rows)
-        return wrong(errc::too_large, "batch * heads * queries", "at most 2^62 rows", shape.batch);
+    bool const wraps = __builtin_mul_overflow(shape.batch, shape.heads, &rows) || __builtin_mul_overflow(rows, shape.queries, &rows);
+    if (wraps || rows > most_rows)
+        return wrong(errc::too_large, "batch * heads * queries", "at most 2^62 rows", wraps ? 0x7fffffffffffffffll : rows);
     return {};
 }
 
-template <class Input>
-void complete(Input&, extents) {}
+template <class Output>
+void complete(Output&, extents) {}  // an output of the user's own says itself where it writes
 template <class Element, hidden Hidden>
 void complete(dense_output<Element, Hidden>& y, extents shape) {
     if (is_contiguous(y.step)) y.step = packed_strides(shape);
@@ -91,7 +91,7 @@ auto collect(First const& first, Rest const&... rest) {
 // A call by value: what every body and kernel is given.
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& given, Extras const&... extras) {
-    // By reference: GCC 12 takes what an aggregate passed by value points to for unwritten, where that is copied into the result (PR: ipa-modref).
+    // By reference: GCC 12 takes what an aggregate passed by value points to for unwritten, where that is copied into the result (its ipa-modref pass).
     Output output = given;
     auto const more = detail::collect(extras...);
     detail::complete(output, x.shape);

@@ -118,7 +118,9 @@ SMX_HD statistics<Compute> all_reduce(Group& g, statistics<Compute> lane) {
 }
 
 // The statistics of the row, in every lane; the tile still holds its scores, unless it keeps weights.
+// Requires  mask(t, ...) has run: unused slots are -inf
 // Callers   all lanes of g, convergent
+// Storage   g's, reusable without a barrier
 // Cost      two reductions
 template <class Group, class Tile>
 SMX_HD statistics<typename Tile::compute> reduce(Group& g, Tile& t) {

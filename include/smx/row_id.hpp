@@ -23,8 +23,8 @@ struct strides {
     int64 batch = 0, head = 0, query = 0, key = 0;
 };
 
-// Stands for "packed in the order batch, head, query, key" where strides are optional.
-inline constexpr strides contiguous{0, 0, 0, 0};
+// Stands for "packed in the order batch, head, query, key" where strides are optional. No tensor in memory has such a key stride.
+inline constexpr strides contiguous{0, 0, 0, -0x7fffffffffffffffll};
 
 // Of a shape that check() refuses, the products may wrap.
 SMX_HD constexpr strides packed_strides(extents shape) {
@@ -115,7 +115,8 @@ private:
     int shift_ = 0;
 };
 
-// All rows of a call, in the order of their index: query fastest.
+// All rows of a call, in the order of their index: query fastest. Built on the host, passed to kernels by value.
+// Requires  a shape that check() takes
 class row_range {
 public:
     row_range() = default;

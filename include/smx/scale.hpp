@@ -4,7 +4,8 @@
 
 SMX_BEGIN
 
-// Each score becomes score * factor, rounded once.
+// Each score becomes score * factor, rounded once; -inf times a factor of 0 or below makes the row NaN.
+// Callers   any lane, on its own
 template <class Tile>
 SMX_HD void scale(Tile& t, typename Tile::compute factor) {
     t.for_live_packs([&](int p) {

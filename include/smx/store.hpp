@@ -6,11 +6,12 @@
 
 SMX_BEGIN
 
-// Writes every column the tile covers, hidden ones too. With an output that says hidden::keep, the columns outside `visible` are left as they
+// Writes every column the tile covers, hidden ones too. With an output that says hidden::keep, the columns outside the span are left as they
 // are, and so is an empty row.
+// Requires  the span that load was given, and the statistics of the whole row
 // Callers   any lane, on its own
 template <class Group, class Tile, class Output>
-SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, interval visible,
+SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, interval span,
                   statistics<typename Tile::compute> stats) {
     using compute = typename Tile::compute;
     constexpr bool keeps = hidden_policy<Output> == hidden::keep;
@@ -18,11 +19,11 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     auto const target = detail::output_row(output, row);
     auto const store_pack = [&](int p) {
         int const col = t.pack_column(p);
-        if (keeps && (col < visible.begin || col + Tile::vec > visible.end)) {
+        if (keeps && (col < span.begin || col + Tile::vec > span.end)) {
             SMX_UNROLL
             for (int i = 0; i < Tile::vec; ++i) {
                 pack<compute, 1> const one{{t.middle[p][i]}};
-                if (col + i >= visible.begin && col + i < visible.end) target.template store<1>(col + i, one);
+                if (col + i >= span.begin && col + i < span.end) target.template store<1>(col + i, one);
             }
         } else {
             target.template store<Tile::vec>(col, t.middle[p]);
@@ -45,7 +46,7 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     for (int i = 0; i < edges; ++i) {
         int const col = t.edge_column(i);
         pack<compute, 1> const one{{t.edge[i]}};
-        if (col < t.map.end && (!keeps || (col >= visible.begin && col < visible.end))) target.template store<1>(col, one);
+        if (col < t.map.end && (!keeps || (col >= span.begin && col < span.end))) target.template store<1>(col, one);
     }
 }
 

@@ -3,7 +3,8 @@
 // An input is any value with
 //   using compute = float;                                            or double
 //   template <int Width> pack<compute, Width> load(row_id, int col) const;
-//   template <int Width> int head(row_id) const;                          columns before the first that packs may start at; absent = 0
+//   template <int Width> int head(row_id) const;                          columns before the first that packs may start at,
+//                                                                     0 to Width - 1; absent = 0
 //   static constexpr int pack_columns;                                columns launch_auto loads at a time; absent = 16 bytes of compute
 // and an output any value with
 //   template <int Width, class Compute> void store(row_id, int col, pack<Compute, Width> const&) const;
@@ -62,11 +63,13 @@ struct dense_input {
     Element const* data;
     strides step;
 
+    static_assert((sizeof(Element) & (sizeof(Element) - 1)) == 0 && sizeof(Element) <= 16,
+                  "an element has 1, 2, 4, 8 or 16 bytes: read others by an input of your own");
     using element = Element;
     using compute = compute_of<Element>;
     static constexpr int pack_columns = sizeof(Element) < 16 ? 16 / int{sizeof(Element)} : 1;
 
-    using row = memory_input_row<Element, detail::traffic::once>;
+    using row = memory_input_row<Element, detail::traffic::streamed>;
 
     SMX_HD row bind(row_id id) const { return {row_pointer(data, step, id)}; }
 };
@@ -166,10 +169,12 @@ struct dense_output {
     Element* data;
     strides step;
 
+    static_assert((sizeof(Element) & (sizeof(Element) - 1)) == 0 && sizeof(Element) <= 16,
+                  "an element has 1, 2, 4, 8 or 16 bytes: write others by an output of your own");
     using element = Element;
     static constexpr hidden when_hidden = Hidden;
 
-    using row = memory_output_row<Element, detail::traffic::once>;
+    using row = memory_output_row<Element, detail::traffic::streamed>;
 
     SMX_HD row bind(row_id id) const { return {row_pointer(data, step, id)}; }
 };

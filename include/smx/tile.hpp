@@ -22,7 +22,7 @@ enum class kept {
 };
 
 // Shape     Packs packs of Vec columns a lane, and the elements before the first and after the last pack of the row, dealt out to the lanes
-// Requires  columns covered <= capacity
+// Requires  cover() is given at most capacity columns beyond the head, and a head of 0 to Vec - 1
 template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept::scores>
 struct tile {
     static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");

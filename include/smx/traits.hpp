@@ -9,19 +9,10 @@ inline constexpr bool same_type = false;
 template <class First>
 inline constexpr bool same_type<First, First> = true;
 
-template <bool Condition, class Then, class Else>
-struct select_type {
-    using type = Then;
-};
-template <class Then, class Else>
-struct select_type<false, Then, Else> {
-    using type = Else;
-};
-
 template <class...>
 using always_void = void;
 
-// First value of a type, for decltype alone.
+// A value of a type, for decltype alone.
 template <class Element>
 SMX_HD Element const& some();
 
@@ -39,18 +30,5 @@ template <class Seen, class = void>
 inline constexpr bool mask_biases = false;
 template <class Seen>
 inline constexpr bool mask_biases<Seen, always_void<decltype(Seen::biases)>> = Seen::biases;
-
-// A row mask whose span is always the whole row: `static constexpr bool spans_row = true` (absent means false). Nothing is lost by loading
-// such rows as one piece.
-template <class Seen, class = void>
-inline constexpr bool mask_spans_row = false;
-template <class Seen>
-inline constexpr bool mask_spans_row<Seen, always_void<decltype(Seen::spans_row)>> = Seen::spans_row;
-
-// A row mask that can read ahead what it will be asked: `template <int Width> fetch(int col)` (absent: it reads when asked).
-template <class Seen, int Width, class = void>
-inline constexpr bool mask_fetches = false;
-template <class Seen, int Width>
-inline constexpr bool mask_fetches<Seen, Width, always_void<decltype(some<Seen>().template fetch<Width>(0))>> = true;
 
 SMX_END

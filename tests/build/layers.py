@@ -12,6 +12,7 @@ ORDER = [
     "dtype_half.hpp dtype_fp8.hpp pack.hpp",
     "row_id.hpp group.hpp",
     "tile.hpp tensor.hpp group/warp.cuh",
+    "mask/read_ahead.hpp",
     "scale.hpp mask.hpp reduce.hpp group/block.cuh group/cub.cuh",
     "load.hpp",
     "normalize.hpp store.hpp group/cluster.cuh",

@@ -52,7 +52,7 @@ void expect_shared_reads() {
     auto* const bytes = reinterpret_cast<unsigned char*>(memory.data());
     for (std::size_t at = 0; at < memory.size() * sizeof(T); ++at) bytes[at] = static_cast<unsigned char>(at * 7);
     for (std::size_t offset = 0; offset <= 20; ++offset) {
-        auto const raw = smx::read_shared<V>(memory.data() + offset);
+        auto const raw = smx::read_pack<V>(memory.data() + offset);
         ASSERT_EQ(std::memcmp(raw.data, memory.data() + offset, V * sizeof(T)), 0) << "offset " << offset;
     }
 }

@@ -56,7 +56,7 @@ void expect_packs() {
     smx::dense_input<T> const input{x.data(), {64, 0, 32, 1}};
     auto const row = input.bind(smx::row_id{1, 5, 1, 0, 32});
     for (int col = 0; col + V <= 32; ++col) {
-        auto const raw = smx::read_shared<V>(x.data() + 96 + col);
+        auto const raw = smx::read_pack<V>(x.data() + 96 + col);
         auto const values = smx::widen<typename smx::dense_input<T>::compute>(raw);
         for (int i = 0; i < V; ++i) ASSERT_EQ(static_cast<double>(values[i]), 96.0 + col + i);
     }

@@ -21,13 +21,12 @@ struct bias_tensor {
         bool repeats;  // key stride 0: one bias for the row
 
         static constexpr bool biases = true;
-        static constexpr bool spans_row = true;
 
         SMX_HD interval span() const { return {0, cols}; }
 
         template <int Width>
         SMX_HD detail::raw_pack<Element, Width> fetch(int col) const {
-            if (!repeats) return read_shared<Width>(biases_of_row + col);
+            if (!repeats) return read_pack<Width>(biases_of_row + col);
             detail::raw_pack<Element, Width> raw;
             SMX_UNROLL
             for (int i = 0; i < Width; ++i) raw.data[i] = *biases_of_row;

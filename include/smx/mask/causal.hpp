@@ -27,9 +27,8 @@ public:
 
 private:
     SMX_HD constexpr causal_mask(int64 offset, int from_bottom_right)
-        : offset_(offset > furthest ? furthest : offset < -furthest ? -furthest : offset), from_bottom_right_(from_bottom_right) {}
-
-    static constexpr int64 furthest = most_rows / 2;  // no sum with a query wraps
+        // As good as any further one, and no sum with a query wraps.
+        : offset_(offset > most_columns ? most_columns : offset < -most_rows ? -most_rows : offset), from_bottom_right_(from_bottom_right) {}
 
     int64 offset_;
     int from_bottom_right_;

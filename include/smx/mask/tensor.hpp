@@ -19,14 +19,13 @@ struct flag_tensor {
         interval seen;
 
         static constexpr bool tests = true;
-        static constexpr bool spans_row = true;  // but for rows that share one flag
 
         SMX_HD interval span() const { return seen; }
 
         template <int Width>
         SMX_HD detail::raw_pack<Flag, Width> fetch(int col) const {
             if (flags == nullptr) return {};
-            return read_shared<Width>(flags + col);
+            return read_pack<Width>(flags + col);
         }
 
         template <int Width>

@@ -41,7 +41,7 @@ SMX_DEVICE void run_packed(block_of<Tile, Threads>, Group& g, Operands const& o,
     __syncthreads();
     ptx::barrier_wait(barrier, 0);
 
-    run_stretch<Tile>(g, o, scores, probabilities, first, count, thread / Group::size);
+    smx::run_stretch<Tile>(g, o, scores, probabilities, first, count, thread / Group::size);
 
     ptx::fence_for_bulk_copy();
     __syncthreads();
@@ -49,6 +49,8 @@ SMX_DEVICE void run_packed(block_of<Tile, Threads>, Group& g, Operands const& o,
     if (thread < whole) to[thread] = probabilities[thread];
     if (thread < elements - rest) to[rest + thread] = probabilities[rest + thread];
     if (thread == 0) ptx::bulk_stores_wait();
+#else
+    __trap();  // never launched: launches ask what the kernel was compiled for
 #endif
 }
 

@@ -115,8 +115,10 @@ template <class Tile, class Group, class Keeper, class Input, class Mask, class 
 SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, Input const& input, typename Tile::compute factor,
                                                       Mask const& masks, Output const& output, row_id row, extents shape,
                                                       empty_row when_empty = empty_row::zeros) {
+    static_assert(Tile::capacity <= 1 << 16, "a chunk has at most 65536 columns, so that no column wraps an int: take fewer lanes, vec or packs");
     static_assert(Tile::keeps == Keeper::keeps, "the tile must hold what the keeper keeps: write tile<lanes, vec, packs, compute, Keeper::keeps>");
-    auto seen = reading_ahead<Tile>(masks.bind(row, shape));
+    auto const bound = masks.bind(row, shape);
+    read_ahead<Tile, decltype(masks.bind(row, shape))> seen(bound);
     interval const visible = seen.span();
     // The first chunk takes the columns before the first pack as well; every other starts where a pack may.
     int const head = head_of<Tile::vec>(input, row);

@@ -13,7 +13,6 @@ struct operands {
     using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
     static constexpr bool asks_mask = mask_tests<seen_type> || mask_biases<seen_type>;
 
-    static constexpr bool spans_row = mask_spans_row<seen_type>;
 
     Input input;
     Factor factor;
@@ -29,7 +28,7 @@ struct operands {
 template <class Tile, class Group, class Operands>
 SMX_HD void run_resident(Group& g, Operands const& o, int64 index) {
     row_id const row = o.rows[index];
-    auto const stats = softmax_row<Tile>(g, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape,
+    auto const stats = smx::softmax_row<Tile>(g, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape,
                                          o.when_empty);
     if (g.rank() == 0) o.row_output.store(row, stats);
 }
@@ -38,7 +37,7 @@ SMX_HD void run_resident(Group& g, Operands const& o, int64 index) {
 template <class Tile, class Group, class Keeper, class Operands>
 SMX_HD void run_chunked(Group& g, Keeper keeper, Operands const& o, int64 index) {
     row_id const row = o.rows[index];
-    auto const stats = chunked_row<Tile>(g, keeper, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row,
+    auto const stats = smx::chunked_row<Tile>(g, keeper, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row,
                                          o.shape, o.when_empty);
     if (g.rank() == 0) o.row_output.store(row, stats);
 }

@@ -11,7 +11,7 @@ struct stretch_input {
     int64 first;
 
     using compute = compute_of<Element>;
-    using row = memory_input_row<Element, detail::traffic::shared>;
+    using row = memory_input_row<Element, detail::traffic::cached>;
 
     SMX_HD row bind(row_id id) const { return {memory + static_cast<int>(id.index - first) * id.cols}; }
 };
@@ -27,7 +27,7 @@ struct stretch_output {
 
         template <int Width, class Compute>
         SMX_HD void store(int col, pack<Compute, Width> const& values) const {
-            write_aligned<detail::traffic::shared>(start + col, narrow<Element>(values));
+            write_aligned<detail::traffic::cached>(start + col, narrow<Element>(values));
         }
     };
 
@@ -55,7 +55,7 @@ template <class Tile, class Group, class Operands, class Source, class Target>
 SMX_HD void run_stretch(Group& g, Operands const& o, Source const* scores, Target* probabilities, int64 first, int count, int group) {
     if (group >= count) return;
     row_id const row = o.rows[first + group];
-    auto const stats = softmax_row<Tile>(g, stretch_input<Source>{scores, first}, o.factor.template value<typename Tile::compute>(row), o.masks,
+    auto const stats = smx::softmax_row<Tile>(g, stretch_input<Source>{scores, first}, o.factor.template value<typename Tile::compute>(row), o.masks,
                                          stretch_output<Target>{probabilities, first}, row, o.shape, o.when_empty);
     if (g.rank() == 0) o.row_output.store(row, stats);
 }

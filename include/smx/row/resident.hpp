@@ -19,7 +19,8 @@ template <class Tile, class Group, class Input, class Mask, class Output>
 SMX_HD statistics<typename Tile::compute> softmax_row(Group& g, Input const& input, typename Tile::compute factor, Mask const& masks,
                                                       Output const& output, row_id row, extents shape,
                                                       empty_row when_empty = empty_row::zeros) {
-    auto seen = reading_ahead<Tile>(masks.bind(row, shape));
+    auto const bound = masks.bind(row, shape);
+    read_ahead<Tile, decltype(masks.bind(row, shape))> seen(bound);
     Tile t;
     smx::load(g, t, input, row, seen);
     smx::scale(t, factor);

@@ -1,0 +1,92 @@
+// What a mask reads of memory, read while the scores are on their way.
+#pragma once
+#include "../tile.hpp"
+#include "../traits.hpp"
+
+SMX_BEGIN
+
+namespace detail {
+struct nothing_fetched {};
+}  // namespace detail
+
+// A row mask that can read ahead what it will be asked: `template <int Width> auto fetch(int col) const` (absent: it reads when asked).
+template <class Seen, int Width, class = void>
+inline constexpr bool mask_fetches = false;
+template <class Seen, int Width>
+inline constexpr bool mask_fetches<Seen, Width, always_void<decltype(some<Seen>().template fetch<Width>(0))>> =
+    !same_type<decltype(some<Seen>().template fetch<Width>(0)), detail::nothing_fetched>;
+
+namespace detail {
+
+// What a row mask fetches of a pack: nothing, where it does not fetch.
+template <int Width, class Seen>
+SMX_HD auto fetch_of(Seen const& seen, int col) {
+    if constexpr (mask_fetches<Seen, Width>) {
+        return seen.template fetch<Width>(col);
+    } else {
+        return nothing_fetched();
+    }
+}
+template <int Width, class Seen, class Fetched>
+SMX_HD unsigned visible_of(Seen const& seen, int col, Fetched const& fetched) {
+    if constexpr (same_type<Fetched, nothing_fetched>) {
+        return seen.template visible<Width>(col);
+    } else {
+        return seen.template visible<Width>(col, fetched);
+    }
+}
+template <class Seen, int Width, class Compute, class Fetched>
+SMX_HD void add_of(Seen const& seen, pack<Compute, Width>& scores, int col, Fetched const& fetched) {
+    if constexpr (same_type<Fetched, nothing_fetched>) {
+        seen.add_to(scores, col);
+    } else {
+        seen.add_to(scores, col, fetched);
+    }
+}
+
+template <class First, class Second>
+struct fetched_both {
+    First first;
+    Second second;
+};
+using fetched_none = fetched_both<nothing_fetched, nothing_fetched>;
+
+template <int Width, class First, class Second>
+SMX_HD auto fetch_both(First const& first, Second const& second, int col) {
+    if constexpr (mask_fetches<First, Width> || mask_fetches<Second, Width>) {
+        return fetched_both<decltype(fetch_of<Width>(first, col)), decltype(fetch_of<Width>(second, col))>{fetch_of<Width>(first, col),
+                                                                                                           fetch_of<Width>(second, col)};
+    } else {
+        return nothing_fetched();
+    }
+}
+
+}  // namespace detail
+
+// A row mask, and what it fetched for the packs of a tile while the scores were on their way: load fills it, mask uses it.
+template <class Tile, class Seen>
+struct read_ahead {
+    using fetched_type = decltype(detail::fetch_of<Tile::vec>(some<Seen>(), 0));
+    // With 64 elements a lane four masks spill (ptxas, sm_90, 128 registers).
+    static constexpr bool fetches = !same_type<fetched_type, detail::nothing_fetched> && Tile::vec * Tile::packs <= 32;
+
+    Seen seen;
+    fetched_type fetched[fetches ? Tile::packs : 1];
+
+    SMX_HD explicit read_ahead(Seen const& bound) : seen(bound), fetched{} {}
+    SMX_HD interval span() const { return seen.span(); }
+
+    // Requires  t covers its part of the row
+    SMX_HD void fetch(Tile const& t) {
+        if constexpr (fetches) {
+            int const in_use = t.packs_to_visit();
+            SMX_UNROLL
+            for (int p = 0; p < in_use; ++p) {
+                int const col = t.pack_column(p);
+                if (col < t.map.seen.end && col + Tile::vec > t.map.seen.begin) fetched[p] = seen.template fetch<Tile::vec>(col);
+            }
+        }
+    }
+};
+
+SMX_END
