@@ -50,6 +50,9 @@ inline status check_shape(extents shape) {
     if (shape.heads < 0) return wrong(errc::bad_shape, "heads", "0 or more", shape.heads);
     if (shape.queries < 0) return wrong(errc::bad_shape, "queries", "0 or more", shape.queries);
     if (shape.keys < 0) return wrong(errc::bad_shape, "keys", "0 or more", shape.keys);
+    if (shape.batch > most_rows) return wrong(errc::too_large, "batch", "at most 2^62", shape.batch);
+    if (shape.heads > most_rows) return wrong(errc::too_large, "heads", "at most 2^62", shape.heads);
+    if (shape.queries > most_rows) return wrong(errc::too_large, "queries", "at most 2^62", shape.queries);
     if (shape.keys > most_columns) return wrong(errc::too_large, "keys", "at most 2^31 - 2^16", shape.keys);
     int64 rows = 0;
     bool const wraps = __builtin_mul_overflow(shape.batch, shape.heads, &rows) || __builtin_mul_overflow(rows, shape.queries, &rows);
@@ -65,6 +68,21 @@ void complete(dense_output<Element, Hidden>& y, extents shape) {
     if (is_contiguous(y.step)) y.step = packed_strides(shape);
 }
 
+template <class RowOutput, class = void>
+inline constexpr bool stores_statistics = false;
+template <class RowOutput>
+inline constexpr bool stores_statistics<RowOutput, always_void<decltype(some<RowOutput>().store(some<row_id>(), some<statistics<float>>()))>> = true;
+
+template <class Factor, class = void>
+inline constexpr bool has_value = false;
+template <class Factor>
+inline constexpr bool has_value<Factor, always_void<decltype(some<Factor>().template value<float>(some<row_id>()))>> = true;
+
+template <class Mask, class = void>
+inline constexpr bool binds_row = false;
+template <class Mask>
+inline constexpr bool binds_row<Mask, always_void<decltype(some<Mask>().bind(some<row_id>(), some<extents>()))>> = true;
+
 // What may follow the output, in any order: an empty_row, a row output.
 template <class RowOutput>
 struct extras_of {
@@ -76,6 +94,9 @@ struct extras_of {
 inline extras_of<no_row_output> collect() { return {empty_row::zeros, {}}; }
 template <class First, class... Rest>
 auto collect(First const& first, Rest const&... rest) {
+    static_assert(same_type<First, empty_row> || stores_statistics<First>,
+                  "what follows the output is an empty_row or a row output such as log_sum_exp(pointer); hidden::keep is written "
+                  "probabilities<hidden::keep>(y)");
     auto all = detail::collect(rest...);
     if constexpr (same_type<First, empty_row>) {
         all.when_empty = first;
@@ -91,6 +112,10 @@ auto collect(First const& first, Rest const&... rest) {
 // A call by value: what every body and kernel is given.
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& given, Extras const&... extras) {
+    static_assert(detail::has_value<Factor>,
+                  "a scale is fixed_scale(number), inv_sqrt(head_dim), device_scale(pointer), head_scale(pointer) or has value<Compute>(row_id)");
+    static_assert(detail::binds_row<Mask>,
+                  "a mask has bind(row_id, extents): no_mask{}, causal_mask::bottom_right(), ...; a condition is written visible_where(f)");
     // By reference: GCC 12 takes what an aggregate passed by value points to for unwritten, where that is copied into the result (its ipa-modref pass).
     Output output = given;
     auto const more = detail::collect(extras...);

@@ -45,7 +45,9 @@ struct interval {
 };
 
 SMX_HD constexpr interval intersection(interval a, interval b) {
-    return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+    int const begin = a.begin > b.begin ? a.begin : b.begin;
+    int const end = a.end < b.end ? a.end : b.end;
+    return {begin, end < begin ? begin : end};
 }
 
 SMX_HD constexpr interval hull(interval a, interval b) {

@@ -10,6 +10,7 @@ enum class padding { right, left };  // the side that the keys which do not coun
 // Gives     padding::right: keys [0, length) are visible; padding::left: keys [keys - length, keys). Query rows are not hidden.
 template <class Index>
 struct key_lengths {
+    static_assert(Index(3) / Index(2) == Index(1), "lengths are integers");
     Index const* lengths;
     padding side;
 

@@ -11,6 +11,7 @@ enum class nonzero { visible, hidden };
 // Requires  data aligned to one element; any integer type and bool
 template <class Flag, nonzero Nonzero>
 struct flag_tensor {
+    static_assert(Flag(3) / Flag(2) == Flag(1), "a mask tensor holds bools or integers: for numbers that are added write bias_tensor");
     Flag const* data;
     strides step;
 
