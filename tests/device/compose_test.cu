@@ -134,10 +134,6 @@ TEST_F(compose, chunked_row_in_a_kernel_of_the_users) {
     run_users_kernel<smx::block_group<96>, 4, 1, body::online>(96, 5, 1777);
 }
 
-}  // namespace
-
-namespace users {
-
 // Scores of 8 bits with a step, probabilities of 8 bits: what an engine's quantised kernel reads and writes.
 struct quantised_scores {
     signed char const* data;
@@ -165,13 +161,6 @@ struct quantised_probabilities {
             data[row.index * pitch + col + i] = static_cast<unsigned char>(values[i] * 255.0f + 0.5f);
     }
 };
-
-}  // namespace users
-
-namespace {
-
-using users::quantised_probabilities;
-using users::quantised_scores;
 
 template <class Launch>
 void run_quantised(int rows, int cols, Launch&& launch) {

@@ -14,8 +14,8 @@ smx::status run_on_host(void*, call const& c) {
     if constexpr (Sums == sums::none) {
         return smx::softmax_on_host(x, factor_of<Factor>(c), mask_of<Family>(c), y, c.when_empty);
     } else if constexpr (Sums == sums::in_float) {
-        return smx::softmax_on_host(x, factor_of<Factor>(c), mask_of<Family>(c), y,
-                                    smx::log_sum_exp(static_cast<float*>(c.log_sum_exp)), c.when_empty);
+        return smx::softmax_on_host(x, factor_of<Factor>(c), mask_of<Family>(c), y, c.when_empty,
+                                    smx::log_sum_exp(static_cast<float*>(c.log_sum_exp)));
     } else {
         return smx::softmax_on_host(x, factor_of<Factor>(c), mask_of<Family>(c), y,
                                     smx::log_sum_exp(static_cast<double*>(c.log_sum_exp)), c.when_empty);

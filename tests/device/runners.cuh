@@ -26,8 +26,8 @@ smx::status run_kernel(void* stream, call const& c) {
     if constexpr (Sums == sums::none) {
         return launch_as<Kernel>(stream, x, factor_of<Factor>(c), mask_of<Family>(c), y, c.when_empty);
     } else if constexpr (Sums == sums::in_float) {
-        return launch_as<Kernel>(stream, x, factor_of<Factor>(c), mask_of<Family>(c), y,
-                                 smx::log_sum_exp(static_cast<float*>(c.log_sum_exp)), c.when_empty);
+        return launch_as<Kernel>(stream, x, factor_of<Factor>(c), mask_of<Family>(c), y, c.when_empty,
+                                 smx::log_sum_exp(static_cast<float*>(c.log_sum_exp)));
     } else {
         return launch_as<Kernel>(stream, x, factor_of<Factor>(c), mask_of<Family>(c), y,
                                  smx::log_sum_exp(static_cast<double*>(c.log_sum_exp)), c.when_empty);

@@ -23,10 +23,10 @@ TEST(plan, explain_names_the_numbers) {
     std::string const line = line_of(p);
     EXPECT_NE(line.find("16 lanes"), std::string::npos) << line;
     EXPECT_NE(line.find("packs of 8"), std::string::npos) << line;
-    char buffer[6] = {1, 1, 1, 1, 1, 1};
-    int const volatile room = 4;  // not known to the compiler, which would warn of the cut
-    EXPECT_EQ(static_cast<std::size_t>(smx::explain(p, buffer, room)), line.size());
-    EXPECT_EQ(std::string(buffer), line.substr(0, 3));
+    std::string buffer(6, '\1');  // of a length that the compiler does not know: it would warn of the cut
+    int const volatile room = 4;
+    EXPECT_EQ(static_cast<std::size_t>(smx::explain(p, buffer.data(), room)), line.size());
+    EXPECT_EQ(std::string(buffer.c_str()), line.substr(0, 3));
     EXPECT_EQ(buffer[4], 1);
 }
 
