@@ -6,7 +6,6 @@ namespace bench {
 
 template <class T, class Mask>
 smx::status launch_chosen(cudaStream_t stream, call const& c, Mask const& masks) {
-    using operands = decltype(smx::make_operands(scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c)));
     using with_bulk = chosen_kernel<T, article_columns, true>;
     using without = chosen_kernel<T, article_columns, false>;
     return c.bulk_copies ? smx::launch<with_bulk>(stream, scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c))

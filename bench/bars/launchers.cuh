@@ -22,14 +22,16 @@ struct kernel_of {
         row.cols = Cols;
         smx::device_limits limits;
         limits.bulk_copies = BulkCopies;
+        if (BulkCopies) limits.shared_bytes_per_block = 99 * 1024;  // every such device has that much
         return smx::choose_policy<T>(row, limits);
     }
     static constexpr smx::policy chosen = choose();
-    using group =
-        std::conditional_t<(chosen.lanes <= 32), smx::warp_group<chosen.lanes>, smx::block_group<chosen.lanes>>;
+    static constexpr bool in_warp = chosen.lanes <= 32;
+    using warp_lanes =
+        std::conditional_t<chosen.lanes == 1, smx::thread_group, smx::warp_group<in_warp ? chosen.lanes : 32>>;
+    using group = std::conditional_t<in_warp, warp_lanes, smx::block_group<chosen.lanes>>;
     using resident = smx::resident<group, chosen.vec, chosen.packs, chosen.threads>;
-    using packed = smx::packed<std::conditional_t<(chosen.lanes <= 32), group, smx::warp_group<32>>, chosen.vec,
-                               chosen.packs, chosen.threads>;
+    using packed = smx::packed<warp_lanes, chosen.vec, chosen.packs, chosen.threads>;
     using type = std::conditional_t<chosen.body == smx::body_kind::packed, packed, resident>;
     static_assert(chosen.body == smx::body_kind::packed || chosen.body == smx::body_kind::resident,
                   "short rows wait on the chip");

@@ -178,25 +178,29 @@ struct automatic_list {
 template <int Vec>
 using automatic_kernels = typename automatic_list<(Vec > 8 ? 8 : Vec)>::type;  // 8 packs of more than 8 columns do not fit the registers
 
+#if SMX_HAS_HOST
 // Calls visit(kernel) with the first kernel of the list that can run such rows; gives what it gives.
 template <class Visit, class Kernel, class... Rest>
-SMX_HD constexpr auto with_first(kernel_list<Kernel, Rest...>, row_shape shape, device_limits limits, Visit const& visit) {
+constexpr auto with_first(kernel_list<Kernel, Rest...>, row_shape shape, device_limits limits, Visit const& visit) {
     if constexpr (sizeof...(Rest) > 0) {
         if (!Kernel::can_run(shape, limits)) return with_first(kernel_list<Rest...>(), shape, limits, visit);
     }
     return visit(Kernel());
 }
+#endif
 
 }  // namespace detail
 
+#if SMX_HAS_HOST
 // The kernel that launch_auto runs for such rows of Element. It does not look at the number of rows: the same row gives the same
 // bits in any batch.
 template <class Element>
-SMX_HD constexpr policy choose_policy(row_shape shape, device_limits limits = {}) {
+constexpr policy choose_policy(row_shape shape, device_limits limits = {}) {
     shape.element_bytes = int{sizeof(Element)};
     shape.compute_bytes = int{sizeof(compute_of<Element>)};
     return detail::with_first(detail::automatic_kernels<pack_columns_of<dense_input<Element>>>(), shape, limits,
                               [](auto kernel) { return decltype(kernel)::value; });
 }
+#endif
 
 SMX_END
