@@ -1,8 +1,11 @@
-// Every way to run a row, forced by hand on the same rows: what the table of launch_auto is chosen from, and where one way overtakes another.
+// Every way to run a row, forced by hand on the same rows: what the table of launch_auto is chosen from, and where one
+// way overtakes another.
 //
-//   tune [--dtype=half|bfloat16|float] [--cols=32,100,...] [--megabytes=512] [--limit=SECONDS] [--pause=SECONDS] [--all] [--json=FILE]
+//   tune [--dtype=half|bfloat16|float] [--cols=32,100,...] [--megabytes=512] [--limit=SECONDS] [--pause=SECONDS]
+//   [--all] [--json=FILE]
 //
-// A line for each length: the best kernel of every family as a share of copy, and what launch_auto takes. --all adds every kernel.
+// A line for each length: the best kernel of every family as a share of copy, and what launch_auto takes. --all adds
+// every kernel.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -21,8 +24,8 @@ namespace {
 
 struct settings {
     std::vector<dtype> types = {dtype::half, dtype::bfloat16, dtype::float32};
-    std::vector<int64> cols = {8,   16,  32,   64,   100,  128,  200,  256,   500,   512,   768,   1000,  1024,   1536,
-                               2047, 2048, 3072, 4096, 6144, 8192, 10000, 12288, 16384, 32768, 65536, 131072};
+    std::vector<int64> cols = {8,    16,   32,   64,   100,  128,  200,  256,   500,   512,   768,   1000,  1024,
+                               1536, 2047, 2048, 3072, 4096, 6144, 8192, 10000, 12288, 16384, 32768, 65536, 131072};
     std::size_t megabytes = 512;
     double limit = 540, pause = 0.1;
     bool all = false;
@@ -40,19 +43,22 @@ struct result {
 
 std::string words_of(smx::policy const& p) {
     char words[64];
-    (void)std::snprintf(words, sizeof(words), "%s%dx%dx%d/%d", p.body == smx::body_kind::packed ? "packed " : "", p.lanes, p.packs, p.vec,
-                        p.threads);
+    (void)std::snprintf(words, sizeof(words), "%s%dx%dx%d/%d", p.body == smx::body_kind::packed ? "packed " : "",
+                        p.lanes, p.packs, p.vec, p.threads);
     return words;
 }
 
 std::vector<candidate> candidates_of(dtype type) {
-    return type == dtype::half ? candidates<smx::half>() : type == dtype::bfloat16 ? candidates<smx::bfloat16>() : candidates<float>();
+    return type == dtype::half       ? candidates<smx::half>()
+           : type == dtype::bfloat16 ? candidates<smx::bfloat16>()
+                                     : candidates<float>();
 }
 
 smx::policy automatic_of(call const& c, smx::device_limits limits) {
     auto const plan = [&](auto const* typed) {
         using element = std::remove_const_t<std::remove_pointer_t<decltype(typed)>>;
-        return smx::plan(limits, scores_of<element>(c), factor_of(c), smx::no_mask(), probabilities_of<element>(c)).kernel;
+        return smx::plan(limits, scores_of<element>(c), factor_of(c), smx::no_mask(), probabilities_of<element>(c))
+            .kernel;
     };
     return c.type == dtype::half       ? plan(static_cast<smx::half const*>(nullptr))
            : c.type == dtype::bfloat16 ? plan(static_cast<smx::bfloat16 const*>(nullptr))
@@ -61,14 +67,19 @@ smx::policy automatic_of(call const& c, smx::device_limits limits) {
 
 // Kernels of which most lanes would have nothing to do are not worth a measurement.
 bool is_worth_trying(smx::policy const& p, int64 cols) {
-    if (p.body == smx::body_kind::resident || p.body == smx::body_kind::packed) return cols <= p.columns() && p.columns() <= 8 * cols + 64;
+    if (p.body == smx::body_kind::resident || p.body == smx::body_kind::packed)
+        return cols <= p.columns() && p.columns() <= 8 * cols + 64;
     return cols >= p.lanes;
 }
 
 class sweep {
 public:
     sweep(gpu const& device, settings const& s)
-        : settings_(s), bytes_(s.megabytes << 20), x_(bytes_ + 4096), y_(bytes_ + 4096), start_(std::chrono::steady_clock::now()) {
+        : settings_(s),
+          bytes_(s.megabytes << 20),
+          x_(bytes_ + 4096),
+          y_(bytes_ + 4096),
+          start_(std::chrono::steady_clock::now()) {
         limits_.shared_bytes_per_block = device.shared_bytes_per_block;
         limits_.bulk_copies = device.bulk_copies;
         options_.launches = 9;
@@ -79,7 +90,9 @@ public:
     }
 
     double copy() const { return copy_; }
-    bool out_of_time() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() > settings_.limit; }
+    bool out_of_time() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() > settings_.limit;
+    }
 
     // All that can run rows of this length.
     std::vector<result> run(dtype type, int64 cols) {
@@ -131,7 +144,8 @@ private:
 void print_line(std::vector<result> const& results, int64 cols, bool all) {
     std::printf("%8lld", cols);
     for (family f : every_family) {
-        auto const best = std::find_if(results.begin(), results.end(), [&](result const& r) { return family_of(r.kernel) == f; });
+        auto const best =
+            std::find_if(results.begin(), results.end(), [&](result const& r) { return family_of(r.kernel) == f; });
         if (best == results.end()) {
             std::printf("  %26s", "-");
         } else {
@@ -146,8 +160,9 @@ void print_line(std::vector<result> const& results, int64 cols, bool all) {
     }
     for (result const& r : results) {
         if (all)
-            std::printf("            %.3f ±%.1f%%  %.0f MHz  %s %s%s\n", r.share, 50 * r.time.spread, r.time.mhz, name_of(family_of(r.kernel)),
-                        words_of(r.kernel).c_str(), r.automatic ? "  <- launch_auto" : "");
+            std::printf("            %.3f ±%.1f%%  %.0f MHz  %s %s%s\n", r.share, 50 * r.time.spread, r.time.mhz,
+                        name_of(family_of(r.kernel)), words_of(r.kernel).c_str(),
+                        r.automatic ? "  <- launch_auto" : "");
     }
     std::fflush(stdout);
 }
@@ -157,8 +172,9 @@ bool write_json(std::string const& path, std::string const& gpu_name, double cop
     file << "{\n\"gpu\": \"" << gpu_name << "\",\n\"copy_gbs\": " << copy << ",\n\"kernels\": [";
     char const* separator = "\n";
     for (result const& r : results) {
-        file << separator << "{\"dtype\": \"" << name_of(r.type) << "\", \"cols\": " << r.cols << ", \"family\": \"" << name_of(family_of(r.kernel))
-             << "\", \"kernel\": \"" << words_of(r.kernel) << "\", \"share\": " << r.share << ", \"microseconds\": " << r.time.median * 1e6
+        file << separator << "{\"dtype\": \"" << name_of(r.type) << "\", \"cols\": " << r.cols << ", \"family\": \""
+             << name_of(family_of(r.kernel)) << "\", \"kernel\": \"" << words_of(r.kernel)
+             << "\", \"share\": " << r.share << ", \"microseconds\": " << r.time.median * 1e6
              << ", \"mhz\": " << r.time.mhz << ", \"automatic\": " << (r.automatic ? "true" : "false") << "}";
         separator = ",\n";
     }
@@ -214,8 +230,10 @@ int run(settings const& s) {
         return 0;
     }
     sweep all(device, s);
-    std::printf("%s · copy %.0f GB/s · %zu MB in, %zu MB out · cells: share of copy, lanes x packs x columns a pack / threads\n",
-                device.name.c_str(), all.copy(), s.megabytes, s.megabytes);
+    std::printf(
+        "%s · copy %.0f GB/s · %zu MB in, %zu MB out · cells: share of copy, lanes x packs x columns a pack / "
+        "threads\n",
+        device.name.c_str(), all.copy(), s.megabytes, s.megabytes);
     std::vector<result> results;
     for (dtype type : s.types) {
         std::printf("\n%8s", name_of(type));
@@ -228,7 +246,8 @@ int run(settings const& s) {
             results.insert(results.end(), line.begin(), line.end());
         }
     }
-    if (all.out_of_time()) std::printf("Stopped at the limit of %.0f s: what is not listed was not measured.\n", s.limit);
+    if (all.out_of_time())
+        std::printf("Stopped at the limit of %.0f s: what is not listed was not measured.\n", s.limit);
     if (!s.json.empty() && !write_json(s.json, device.name, all.copy(), results)) {
         std::fprintf(stderr, "tune: could not write %s\n", s.json.c_str());
         return 1;

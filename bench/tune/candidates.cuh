@@ -18,8 +18,8 @@ void append(std::vector<candidate>& list) {
 template <class T, int Lanes, int Vec>
 void append_warps(std::vector<candidate>& list) {
     using group = smx::warp_group<Lanes>;
-    append<T, smx::resident<group, Vec, 1>, smx::resident<group, Vec, 2>, smx::resident<group, Vec, 4>, smx::packed<group, Vec, 2>,
-           smx::packed<group, Vec, 4>>(list);
+    append<T, smx::resident<group, Vec, 1>, smx::resident<group, Vec, 2>, smx::resident<group, Vec, 4>,
+           smx::packed<group, Vec, 2>, smx::packed<group, Vec, 4>>(list);
 }
 
 template <class T, int Threads, int Vec>
@@ -33,15 +33,16 @@ std::vector<candidate> candidates() {
     constexpr int vec = 16 / int{sizeof(T)};
     using smx::block_group, smx::packed, smx::resident, smx::thread_group, smx::warp_group;
     std::vector<candidate> list;
-    append<T, resident<thread_group, vec, 1>, resident<thread_group, vec, 2>, resident<thread_group, vec, 4>, resident<thread_group, vec, 8>,
-           packed<thread_group, vec, 1, 64>, packed<thread_group, vec, 2, 64>, packed<thread_group, vec, 4, 64>,
-           packed<thread_group, vec, 8, 64>>(list);
+    append<T, resident<thread_group, vec, 1>, resident<thread_group, vec, 2>, resident<thread_group, vec, 4>,
+           resident<thread_group, vec, 8>, packed<thread_group, vec, 1, 64>, packed<thread_group, vec, 2, 64>,
+           packed<thread_group, vec, 4, 64>, packed<thread_group, vec, 8, 64>>(list);
     append_warps<T, 2, vec>(list);
     append_warps<T, 4, vec>(list);
     append_warps<T, 8, vec>(list);
     append_warps<T, 16, vec>(list);
     append_warps<T, 32, vec>(list);
-    append<T, resident<warp_group<32>, vec, 8>, resident<warp_group<32>, vec, 4, 64>, packed<warp_group<32>, vec, 8>>(list);
+    append<T, resident<warp_group<32>, vec, 8>, resident<warp_group<32>, vec, 4, 64>, packed<warp_group<32>, vec, 8>>(
+        list);
     append_blocks<T, 64, vec>(list);
     append_blocks<T, 128, vec>(list);
     append_blocks<T, 256, vec>(list);

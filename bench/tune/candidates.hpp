@@ -8,16 +8,23 @@
 namespace bench {
 
 enum class family { thread, part_of_warp, warp, block, staged, online };
-inline constexpr family every_family[] = {family::thread, family::part_of_warp, family::warp, family::block, family::staged, family::online};
+inline constexpr family every_family[] = {family::thread, family::part_of_warp, family::warp,
+                                          family::block,  family::staged,       family::online};
 
 constexpr char const* name_of(family f) {
     switch (f) {
-        case family::thread: return "thread";
-        case family::part_of_warp: return "part of warp";
-        case family::warp: return "warp";
-        case family::block: return "block";
-        case family::staged: return "staged";
-        case family::online: return "online";
+        case family::thread:
+            return "thread";
+        case family::part_of_warp:
+            return "part of warp";
+        case family::warp:
+            return "warp";
+        case family::block:
+            return "block";
+        case family::staged:
+            return "staged";
+        case family::online:
+            return "online";
     }
     return "";
 }
@@ -25,7 +32,10 @@ constexpr char const* name_of(family f) {
 constexpr family family_of(smx::policy const& p) {
     if (p.body == smx::body_kind::staged) return family::staged;
     if (p.body == smx::body_kind::online) return family::online;
-    return p.lanes == 1 ? family::thread : p.lanes < 32 ? family::part_of_warp : p.lanes == 32 ? family::warp : family::block;
+    return p.lanes == 1    ? family::thread
+           : p.lanes < 32  ? family::part_of_warp
+           : p.lanes == 32 ? family::warp
+                           : family::block;
 }
 
 struct candidate {
