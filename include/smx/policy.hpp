@@ -63,16 +63,15 @@ struct kernel_type {
     static constexpr int lanes = group_size<Group>;
     static constexpr int threads = Threads;
     static_assert(Threads % lanes == 0 && Threads >= 1 && Threads <= 1024, "a block holds whole groups, and at most 1024 threads");
-    // Enough threads that other rows hide a row's latency, as few as leave the registers that a lane's elements need without spills (ptxas,
-    // sm_90, four masks at once). 64 elements a lane, 16384 columns of half on an H200: 768 threads reach 0.99 of copy, 512 reach 0.85.
-    static SMX_HD constexpr int blocks_per_sm(bool asks_mask) {
+    // As many blocks an SM as leave a lane the registers that it needs without spills: other rows hide a row's latency. `mask_words` is what
+    // the mask reads ahead of a pack, 0 for a mask that is asked but reads nothing, -1 for one that is never asked. Registers from ptxas,
+    // sm_90; 64 elements a lane, 16384 columns of half on an H200: 768 threads reach 0.98 of copy, 512 reach 0.85.
+    static SMX_HD constexpr int blocks_per_sm(int mask_words) {
         constexpr int elements = Vec * Packs;
-        bool const short_row = Body == body_kind::resident || Body == body_kind::packed;
-        int const wanted = !short_row       ? 512
-                           : elements <= 16 ? (asks_mask ? 768 : 1280)
-                           : elements <= 24 ? (asks_mask ? 640 : 1152)
-                           : elements <= 32 ? (asks_mask ? 576 : 1024)
-                           : Threads <= 256 && !asks_mask ? 768 : 512;
+        constexpr bool short_row = Body == body_kind::resident || Body == body_kind::packed;
+        int const asked = mask_words < 0 ? 0 : 12 + (elements <= 32 ? Packs * mask_words : 0);
+        int const registers = (elements <= 16 ? 48 : elements <= 24 ? 56 : elements <= 32 ? 64 : 80) + asked;
+        int const wanted = !short_row || (elements > 32 && (Threads > 256 || mask_words >= 0)) ? 512 : 65536 / registers;
         constexpr int threads_per_sm = SMX_ARCH == 750 ? 1024 : 1536;  // what every GPU since 8.0 takes; 7.5 takes 1024
         int const blocks = (wanted < threads_per_sm ? wanted : threads_per_sm) / Threads;
         return blocks < 1 ? 1 : blocks > 16 ? 16 : blocks;
@@ -167,7 +166,6 @@ struct automatic_list {
     using type = kernel_list<
         resident<warp_group<2>, Vec, 2>, resident<warp_group<2>, Vec, 3>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>,
         resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 3>,
-        resident<warp_group<8>, (Vec > 4 ? Vec / 2 : Vec), (Vec > 4 ? 7 : 4)>,  // of packs of 4 and less the same as the next
         resident<warp_group<8>, Vec, 4>, resident<warp_group<16>, Vec, 3>, resident<warp_group<16>, Vec, 4>,
         resident<warp_group<32>, Vec, 3, 64>, resident<warp_group<32>, Vec, 4, 64>, resident<block_group<64>, Vec, 3>,
         resident<block_group<64>, Vec, 4>, resident<block_group<96>, Vec, 4>, resident<block_group<128>, Vec, 4>,

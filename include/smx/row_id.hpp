@@ -47,7 +47,8 @@ struct interval {
 SMX_HD constexpr interval intersection(interval a, interval b) {
     int const begin = a.begin > b.begin ? a.begin : b.begin;
     int const end = a.end < b.end ? a.end : b.end;
-    return {begin, end < begin ? begin : end};
+    if (end <= begin) return {0, 0};  // an empty interval in the middle of a pack would look as if the pack touched it
+    return {begin, end};
 }
 
 SMX_HD constexpr interval hull(interval a, interval b) {

@@ -141,4 +141,25 @@ TEST(row_id, intervals) {
     EXPECT_GE(neither.begin, neither.end);
 }
 
+// A lane asks "does my pack touch the interval?" by its two ends: nothing may touch an empty one, wherever it lay.
+TEST(interval, no_pack_touches_an_empty_intersection) {
+    for (int a = 0; a < 6; ++a) {
+        for (int b = a; b < 6; ++b) {
+            for (int c = 0; c < 6; ++c) {
+                for (int d = c; d < 6; ++d) {
+                    smx::interval const both = smx::intersection({a, b}, {c, d});
+                    bool any = false;
+                    for (int k = 0; k < 6; ++k) any = any || (k >= a && k < b && k >= c && k < d);
+                    for (int width : {1, 2, 4, 8}) {
+                        for (int col = 0; col < 6 && !any; ++col)
+                            EXPECT_FALSE(col < both.end && col + width > both.begin)
+                                << "[" << a << ", " << b << ") and [" << c << ", " << d << "), pack of " << width << " at " << col;
+                    }
+                    EXPECT_EQ(both.begin < both.end, any);
+                }
+            }
+        }
+    }
+}
+
 }  // namespace
