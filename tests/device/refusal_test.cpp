@@ -19,6 +19,8 @@ TEST(refusal, rows_too_long_for_the_kernel) {
             problem p;
             p.shape = {2, longest + more};
             p.seed = 100;
+            p.factor_per_head = kernel.factor == device::factor_type::head;
+            p.factor_on_device = kernel.factor == device::factor_type::device;
             device::execution one(p, kernel, *gpu);
             ASSERT_EQ(gpu->finish(), "");
             smx::status const s = one.launch();
