@@ -17,19 +17,19 @@ template <class Flag>
 class mask_tensor : public ::testing::Test {
 public:
     // Nonzero is any value: a single bit, the top bit, all bits.
-    static support::fenced_buffer<Flag> const& flags(std::size_t count) {
-        static support::fenced_buffer<Flag> all(4096);
+    support::fenced_buffer<Flag> all{4096};
+
+    void fill(std::size_t count) {
         support::random_stream random(count);
         for (std::size_t at = 0; at < all.size(); ++at) {
             auto const bit = static_cast<unsigned long long>(1) << random.below(static_cast<int>(sizeof(Flag)) * 8);
             all[at] = random.coin() ? Flag(0) : random.coin() ? static_cast<Flag>(bit) : static_cast<Flag>(~0ULL);
         }
-        return all;
     }
 
     // The last `count` flags, so that a read past the tensor is a fault.
-    static void expect_both_polarities(std::size_t count, smx::strides step, shape4 const& shape, index first = 0) {
-        auto const& all = flags(count);
+    void expect_both_polarities(std::size_t count, smx::strides step, shape4 const& shape, index first = 0) {
+        fill(count);
         Flag const* const data = all.data() + (all.size() - count) + first;
         auto const set = [&](index b, index h, index q, int k) {
             return data[b * step.batch + h * step.head + q * step.query + k * step.key] != Flag(0);
