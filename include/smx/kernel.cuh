@@ -9,7 +9,7 @@ SMX_BEGIN_KERNELS
 // Runs every row of a call, Kernel::rows_per_block a block.
 // Requires  grid.x * grid.y blocks cover o.rows.count(); blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...)
 template <class Kernel, class Operands>
-__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(Operands::template mask_words<Kernel::value.vec>()))
+__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(Operands::asks_mask))
     softmax_kernel(Operands const __grid_constant__ o) {
     using group_type = typename Kernel::group;
     extern __shared__ __align__(16) unsigned char smx_dynamic_shared[];

@@ -63,15 +63,19 @@ struct kernel_type {
     static constexpr int lanes = group_size<Group>;
     static constexpr int threads = Threads;
     static_assert(Threads % lanes == 0 && Threads >= 1 && Threads <= 1024, "a block holds whole groups, and at most 1024 threads");
-    // As many blocks an SM as leave a lane the registers that it needs without spills: other rows hide a row's latency. `mask_words` is what
-    // the mask reads ahead of a pack, 0 for a mask that is asked but reads nothing, -1 for one that is never asked. Registers from ptxas,
-    // sm_90; 64 elements a lane, 16384 columns of half on an H200: 768 threads reach 0.98 of copy, 512 reach 0.85.
-    static SMX_HD constexpr int blocks_per_sm(int mask_words) {
+    // As many blocks an SM as leave a lane the registers that it needs without spills (ptxas, sm_90): other rows hide a row's latency.
+    // 64 elements a lane, 16384 columns of half on an H200: 768 threads reach 0.98 of copy, 512 reach 0.85. A byte mask on 32 elements a
+    // lane, 2048 columns of half: 768 threads reach 0.74, 576 reach 0.58.
+    static SMX_HD constexpr int blocks_per_sm(bool asks_mask) {
         constexpr int elements = Vec * Packs;
         constexpr bool short_row = Body == body_kind::resident || Body == body_kind::packed;
-        int const asked = mask_words < 0 ? 0 : 12 + (elements <= 32 ? Packs * mask_words : 0);
-        int const registers = (elements <= 16 ? 48 : elements <= 24 ? 56 : elements <= 32 ? 64 : 80) + asked;
-        int const wanted = !short_row || (elements > 32 && (Threads > 256 || mask_words >= 0)) ? 512 : 65536 / registers;
+        int const wanted = !short_row                     ? 512
+                           : elements <= 32 && asks_mask  ? 768
+                           : elements <= 16               ? 1280
+                           : elements <= 24               ? 1152
+                           : elements <= 32               ? 1024
+                           : Threads <= 256 && !asks_mask ? 768
+                                                          : 512;
         constexpr int threads_per_sm = SMX_ARCH == 750 ? 1024 : 1536;  // what every GPU since 8.0 takes; 7.5 takes 1024
         int const blocks = (wanted < threads_per_sm ? wanted : threads_per_sm) / Threads;
         return blocks < 1 ? 1 : blocks > 16 ? 16 : blocks;

@@ -13,18 +13,6 @@ struct operands {
     using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
     static constexpr bool asks_mask = mask_tests<seen_type> || mask_biases<seen_type>;
 
-    // 32-bit words the mask reads ahead of a pack of Vec columns; -1 for a mask that is never asked.
-    template <int Vec>
-    static SMX_HD constexpr int mask_words() {
-        using fetched = decltype(detail::fetch_of<Vec>(some<seen_type>(), 0));
-        if constexpr (!asks_mask) {
-            return -1;
-        } else {
-            return same_type<fetched, detail::nothing_fetched> ? 0 : static_cast<int>((sizeof(fetched) + 3) / 4);
-        }
-    }
-
-
     Input input;
     Factor factor;
     Mask masks;
