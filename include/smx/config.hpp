@@ -31,7 +31,14 @@
 #else
 #define SMX_DEVICE_CODE 0
 #define SMX_ARCH 0
+// Loops stay loops on a CPU: what is unrolled first is not vectorised after. nvcc refuses the pragmas of its host compiler.
+#if defined(__CUDACC__)
 #define SMX_UNROLL
+#elif defined(__clang__)
+#define SMX_UNROLL _Pragma("nounroll")
+#else
+#define SMX_UNROLL _Pragma("GCC unroll 1")
+#endif
 #endif
 
 // Values that cross from one translation unit to another: one namespace a version.

@@ -53,6 +53,11 @@ SMX_HD float float_rounded_to_odd(double value) {
     return bit_cast<float>((away ? bits - 1u : bits) | 1u);
 }
 
+// All ones where a < b, both below 2^31. Choices between halves go by such masks: one that says ?: becomes a branch in GCC where a side is a
+// product or sum of floats, and a loop with a branch is not vectorised.
+SMX_HD constexpr unsigned ones_where_below(unsigned a, unsigned b) { return static_cast<unsigned>(static_cast<int>(a - b) >> 31); }
+SMX_HD constexpr unsigned chosen(unsigned ones, unsigned yes, unsigned no) { return (yes & ones) | (no & ~ones); }
+
 SMX_HD float widen_half(unsigned short bits) {
 #if SMX_DEVICE_CODE
     return ptx::half_to_float(bits);
@@ -63,7 +68,7 @@ SMX_HD float widen_half(unsigned short bits) {
     float const scaled = bit_cast<float>(magnitude) * 5.192296858534828e33f;
     unsigned const finite = bit_cast<unsigned>(scaled);
     unsigned const special = magnitude | 0x7f800000u;  // infinity and NaN
-    return bit_cast<float>(((bits & 0x7c00u) == 0x7c00u ? special : finite) | sign);
+    return bit_cast<float>(chosen(ones_where_below(bits & 0x7c00u, 0x7c00u), finite, special) | sign);
 #endif
 }
 
@@ -77,9 +82,9 @@ SMX_HD unsigned short narrow_half(float value) {
     // Subnormal halves: adding 0.5 leaves the rounded result in the low bits of the sum.
     unsigned const subnormal = bit_cast<unsigned>(bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
     unsigned const normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-    unsigned const finite = magnitude < 0x38800000u ? subnormal : normal;
-    unsigned const special = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
-    return static_cast<unsigned short>((magnitude < 0x47800000u ? finite : special) | (sign >> 16));
+    unsigned const finite = chosen(ones_where_below(magnitude, 0x38800000u), subnormal, normal);
+    unsigned const special = chosen(ones_where_below(0x7f800000u, magnitude), 0x7e00u, 0x7c00u);
+    return static_cast<unsigned short>(chosen(ones_where_below(magnitude, 0x47800000u), finite, special) | (sign >> 16));
 #endif
 }
 

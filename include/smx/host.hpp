@@ -14,9 +14,10 @@ struct rows {
 
 namespace detail {
 
-// 256 columns of float at a time, in packs of 16: one AVX-512 register, two AVX2, four SSE or NEON.
+// Packs of 32 floats, two AVX-512 registers or four of AVX2: a sum waits less for the one before (of 16: 0.98 ns an element became 1.15). Rows of
+// up to 1024 wait in the tile itself.
 template <class Keeper, class Compute>
-using host_tile = tile<1, 64 / int{sizeof(Compute)}, 16, Compute, Keeper::keeps>;
+using host_tile = tile<1, 128 / int{sizeof(Compute)}, 32, Compute, Keeper::keeps>;
 inline constexpr int host_stack_bytes = 32 * 1024;  // most first-level caches hold it
 
 template <class Operands>
@@ -25,7 +26,9 @@ void run_rows(Operands const& o, rows range) {
     using staged_tile = host_tile<staged<compute>, compute>;
     using online_tile = host_tile<online, compute>;
     thread_group g;
-    if (staged<compute>::template bytes<staged_tile>(o.shape.keys) <= host_stack_bytes) {
+    if (o.shape.keys <= staged_tile::capacity) {
+        for (int64 index = range.first; index < range.last; ++index) run_resident<staged_tile>(g, o, index);
+    } else if (staged<compute>::template bytes<staged_tile>(o.shape.keys) <= host_stack_bytes) {
         alignas(64) unsigned char memory[host_stack_bytes];
         for (int64 index = range.first; index < range.last; ++index) run_chunked<staged_tile>(g, staged<compute>(memory), o, index);
     } else {

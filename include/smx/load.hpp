@@ -12,11 +12,32 @@ namespace detail {
 template <class Tile, class Source>
 SMX_HD void load_covered(Tile& t, Source const& source, interval visible) {
     constexpr int vec = Tile::vec;
+#if !SMX_DEVICE_CODE
+    // A CPU looks ahead itself: a pack is widened where it is read, and no array of packs is cleared, filled and read back.
+    t.for_live_packs([&](int p) {
+        int const col = t.pack_column(p);
+        if (col < t.map.seen.end && col + vec > t.map.seen.begin) {
+            t.middle[p] = source.template widen<vec>(source.template fetch<vec>(col));
+        } else {
+            t.middle[p] = filled_pack<vec>(typename Tile::compute(0));
+        }
+    });
+    if (t.has_edges()) {
+        int const edges = t.edges_to_visit();
+        SMX_UNROLL
+        for (int i = 0; i < edges; ++i) {
+            int const col = t.edge_column(i);
+            bool const wanted = col < t.map.end && col >= visible.begin && col < visible.end;
+            t.edge[i] = wanted ? source.template widen<1>(source.template fetch<1>(col))[0] : typename Tile::compute(0);
+        }
+    }
+#else
     // Everything is on its way before the first is waited for: what is not fetched is zero, so that widening needs no branch.
     decltype(source.template fetch<vec>(0)) fetched[Tile::packs] = {};
     int const packs = t.packs_to_visit();
+    int const blocks_in_use = t.blocks_to_visit();
     SMX_UNROLL
-    for (int b = 0; b < Tile::blocks; ++b) {
+    for (int b = 0; b < blocks_in_use; ++b) {
         if (t.is_whole(b)) {
             t.for_packs(b, packs, [&](int p) { fetched[p] = source.template fetch<vec>(t.pack_column(p)); });
         } else {
@@ -43,6 +64,7 @@ SMX_HD void load_covered(Tile& t, Source const& source, interval visible) {
         SMX_UNROLL
         for (int p = 0; p < packs; ++p) t.middle[p] = source.template widen<vec>(fetched[p]);
     }
+#endif
 }
 
 SMX_HD interval span_of(interval span) { return span; }

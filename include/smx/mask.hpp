@@ -63,8 +63,9 @@ template <class Tile, class Seen>
 SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>::fetched_type const* fetched) {
     constexpr bool asks = mask_tests<Seen> || mask_biases<Seen>;
     int const packs = t.packs_to_visit();
+    int const blocks_in_use = t.blocks_to_visit();
     SMX_UNROLL
-    for (int b = 0; b < Tile::blocks; ++b) {
+    for (int b = 0; b < blocks_in_use; ++b) {
         if (!t.is_live(b) || (!asks && t.is_whole(b))) continue;
         t.for_packs(b, packs, [&](int p) {
             int const col = t.pack_column(p);

@@ -113,7 +113,8 @@ SMX_HD float exponential(float x) {
     p = p * r + 1.0f;
     unsigned const n = bit_cast<unsigned>(shifted) - bit_cast<unsigned>(shifter);
     float const power = bit_cast<float>((n + 127u) << 23);
-    return t < -126.0f ? 0.0f : p * power;  // a NaN is not less than anything, and stays in p
+    // Bits, not a choice of floats: a product that is chosen is one the compiler may not do for all lanes. A NaN is not less than anything.
+    return bit_cast<float>(bit_cast<unsigned>(p * power) & (t < -126.0f ? 0u : ~0u));
 #endif
 }
 
@@ -141,7 +142,7 @@ SMX_HD double exponential(double x) {
     p = p * r + 1.0;
     p = p * r + 1.0;
     uint64 const power = bit_cast<uint64>(shifted) - bit_cast<uint64>(shifter) + 1023u;
-    return x < -708.0 ? 0.0 : p * bit_cast<double>(power << 52);
+    return bit_cast<double>(bit_cast<uint64>(p * bit_cast<double>(power << 52)) & (x < -708.0 ? 0ull : ~0ull));
 #endif
 }
 

@@ -48,6 +48,17 @@ SMX_HD Compute log_sum_exp_of(statistics<Compute> stats) {
     return stats.max + natural_log(stats.sum);
 }
 
+// All places of a pack together, half of them at a time: the steps of one half do not wait for each other.
+template <class Compute, int Width, class Op>
+SMX_HD Compute folded(pack<Compute, Width> values, Op op) {
+    SMX_UNROLL
+    for (int distance = Width / 2; distance > 0; distance /= 2) {
+        SMX_UNROLL
+        for (int i = 0; i < distance; ++i) values[i] = op(values[i], values[i + distance]);
+    }
+    return values[0];
+}
+
 // The scores that one lane holds; a tile that keeps weights holds them afterwards.
 template <class Tile>
 SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
@@ -61,9 +72,7 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) tops[i] = raised(tops[i], t.middle[p][i]);
     });
-    compute max = tops[0];
-    SMX_UNROLL
-    for (int i = 1; i < Tile::vec; ++i) max = raised(max, tops[i]);
+    compute max = folded(tops, [](compute top, compute next) { return raised(top, next); });
     if (has_edges) {
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) max = raised(max, t.edge[i]);
@@ -80,9 +89,7 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
             if constexpr (keeps_weights) t.middle[p][i] = w;
         }
     });
-    compute sum = sums[0];
-    SMX_UNROLL
-    for (int i = 1; i < Tile::vec; ++i) sum += sums[i];
+    compute sum = folded(sums, plus());
     if (has_edges) {
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
@@ -106,7 +113,9 @@ inline constexpr bool exchanges_warps<Group, always_void<typename Group::warp_of
 // Callers   all lanes of g, convergent
 template <class Group, class Compute>
 SMX_HD statistics<Compute> all_reduce(Group& g, statistics<Compute> lane) {
-    if constexpr (detail::exchanges_warps<Group>) {
+    if constexpr (Group::size == 1) {
+        return lane;
+    } else if constexpr (detail::exchanges_warps<Group>) {
         typename Group::warp within;
         typename Group::warp_of_warps across;
         return smx::all_reduce(across, g.exchange(smx::all_reduce(within, lane), statistics<Compute>()));

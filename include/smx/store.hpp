@@ -30,8 +30,9 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
         }
     };
     int const packs = t.packs_to_visit();
+    int const blocks_in_use = t.blocks_to_visit();
     SMX_UNROLL
-    for (int b = 0; b < Tile::blocks; ++b) {
+    for (int b = 0; b < blocks_in_use; ++b) {
         if (t.is_whole(b)) {
             t.for_packs(b, packs, store_pack);
         } else {

@@ -82,8 +82,9 @@ struct tile {
     template <class Visit>
     SMX_HD void for_live_packs(Visit const& visit) const {
         int const in_use = packs_to_visit();
+        int const blocks_in_use = blocks_to_visit();
         SMX_UNROLL
-        for (int b = 0; b < blocks; ++b) {
+        for (int b = 0; b < blocks_in_use; ++b) {
             if (is_live(b)) for_packs(b, in_use, visit);
         }
     }
@@ -121,6 +122,13 @@ struct tile {
 #else
         int const in_part = (map.last - map.first) / Vec - map.rank;
         return in_part <= 0 ? 0 : (in_part + Lanes - 1) / Lanes;
+#endif
+    }
+    SMX_HD int blocks_to_visit() const {
+#if SMX_DEVICE_CODE
+        return blocks;
+#else
+        return (packs_to_visit() + packs_per_block - 1) / packs_per_block;
 #endif
     }
     SMX_HD bool has_edges() const { return edges > 0 && (map.first != map.begin || map.last != map.end); }

@@ -65,11 +65,11 @@ public:
 private:
     // Moved 16 bytes at a time where a pack is that long, and laid out so that neighbouring lanes use neighbouring words: no bank conflicts.
     template <class Tile>
-    static constexpr int unit = Tile::vec < 16 / int{sizeof(Compute)} ? Tile::vec : 16 / int{sizeof(Compute)};
+    static constexpr int unit = Tile::lanes == 1 || Tile::vec < 16 / int{sizeof(Compute)} ? Tile::vec : 16 / int{sizeof(Compute)};
     template <class Tile>
     static constexpr int words = Tile::vec / unit<Tile>;
     template <class Tile>
-    struct alignas(sizeof(Compute) * unit<Tile>) word {
+    struct alignas(detail::widest_access(int{sizeof(Compute)} * unit<Tile>)) word {
         Compute data[unit<Tile>];
     };
 
