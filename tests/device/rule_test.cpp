@@ -216,6 +216,31 @@ SMX_DEVICE_TEST(rule, sums_do_not_stall) {
 
 SMX_DEVICE_TEST(rule, one_column_is_one) { gives(where, {-3}, {1}, 0.5, 3); }
 
+// A hidden score stays hidden however small the factor is, and a factor of 0 makes all visible scores equal.
+SMX_DEVICE_TEST(rule, small_factors_do_not_show_hidden_scores) {
+    for (runner const& kernel : device::kernels_of(where)) {
+        bool const selects = kernel.masks == family::flags || kernel.masks == family::hidden_flags;
+        if (!selects || !device::can_take(kernel, 5, where)) continue;
+        for (double factor : {1e-5, 0.0, -0.0}) {
+            problem p = small(kernel, {1, 1, 1, 5}, 61);
+            (kernel.masks == family::hidden_flags ? p.masks.hidden_flags : p.masks.flags) = {device::form::query_key, 0,
+                                                                                             0};
+            p.masks.flag = [](int64, int64, int64, int k) { return k < 3; };
+            p.score = [&](int64, int64, int64, int k) {
+                return factor != 0.0 ? 0.0 : k == 0 ? 60000.0 : k == 1 ? -60000.0 : 1.0;
+            };
+            p.factor = factor;
+            device::execution one(p, device::at(where, kernel), where);
+            ASSERT_EQ(one.run(), "") << device::name_of(kernel);
+            for (int k = 0; k < 5; ++k) {
+                double const want = k < 3 ? 1.0 / 3 : 0.0;
+                ASSERT_NEAR(one.value(0, 0, 0, k), want, 0x1p-9 * want)
+                    << device::name_of(kernel) << ", factor " << factor << ", column " << k;
+            }
+        }
+    }
+}
+
 // A bias is added in float: half would round -65504 - 16 to -infinity.
 SMX_DEVICE_TEST(rule, a_very_negative_bias_does_not_hide) {
     for (runner const& kernel : device::kernels_of(where)) {

@@ -44,7 +44,7 @@ void expect_call(shape4 const& shape, call_options const& options = {}, unsigned
                                       << shape.keys << ", " << name_of(options.scores) << ", factor " << options.factor
                                       << ", rule " << static_cast<int>(options.when_empty) << ", seed " << seed);
     auto const given = [&](smx::strides const& step) {
-        bool const packed = step.batch == 0 && step.head == 0 && step.query == 0 && step.key == 0;
+        bool const packed = step.key == smx::contiguous.key;
         return packed ? smx::packed_strides(extents_of(shape)) : step;
     };
     smx::strides const x_step = given(options.x_step), y_step = given(options.y_step);
