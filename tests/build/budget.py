@@ -61,17 +61,31 @@ with tempfile.TemporaryDirectory() as folder:
     (scratch / "empty.cu").write_text("")
     (scratch / "headers.cu").write_text("#include <smx/smx.cuh>\n")
     to_object = [*FLAGS, "-c", "-o", scratch / "object.o"]
-    empty = seconds(*to_object, scratch / "empty.cu")
-    slower = max(1.0, empty / EMPTY_SECONDS)
-    print("an empty file takes %.2f s: budgets in seconds are multiplied by %.2f" % (empty, slower))
-    hold("smx.cuh over an empty file", seconds(*to_object, scratch / "headers.cu") - empty, 0.6 * slower, " s")
-    few = seconds(*to_object, "-DKERNELS=1", SOURCES / "kernels.cu")
-    many = seconds(*to_object, "-DKERNELS=5", SOURCES / "kernels.cu")
-    hold("one more kernel", (many - few) / 4, 0.2 * slower, " s")
-    code, said, spent = Nvrtc().compile((SOURCES / "program.cu").read_text(),
-                                        ["--std=c++17", "--gpu-architecture=sm_90", "-I%s" % INCLUDE])
-    # 0.31 to 0.35 s on an idle machine, more on a busy one: the goal is 0.3.
-    hold("one kernel by NVRTC", spent if code == 0 else float("inf"), 0.6 * slower, " s" + said)
+
+    def hold_seconds(what, budget, measure):
+        """Time comes and goes on a shared machine: over budget is what is over it three times, each time beside an empty file of its own."""
+        for _ in range(3):
+            empty = seconds(*to_object, scratch / "empty.cu")
+            allowed = budget * max(1.0, empty / EMPTY_SECONDS)
+            spent = measure(empty)
+            if spent <= allowed:
+                break
+        hold(what + " (an empty file: %.2f s)" % empty, spent, allowed, " s")
+
+    def one_more_kernel(_):
+        few = seconds(*to_object, "-DKERNELS=1", SOURCES / "kernels.cu")
+        return (seconds(*to_object, "-DKERNELS=5", SOURCES / "kernels.cu") - few) / 4
+
+    def one_kernel_by_nvrtc(_):
+        options = ["--std=c++17", "--gpu-architecture=sm_90", "-I%s" % INCLUDE]
+        code, said, spent = Nvrtc().compile((SOURCES / "program.cu").read_text(), options)
+        if code != 0:
+            print(said)
+        return spent if code == 0 else float("inf")
+
+    hold_seconds("smx.cuh over an empty file", 0.6, lambda empty: seconds(*to_object, scratch / "headers.cu") - empty)
+    hold_seconds("one more kernel", 0.2, one_more_kernel)
+    hold_seconds("one kernel by NVRTC", 0.3, one_kernel_by_nvrtc)
     for title, flags, one_mask in (("no mask, half", [], True), ("four masks, bfloat16", ["-DFOUR_MASKS"], False)):
         kernels = list(kernels_of(SOURCES / "automatic.cu", scratch / "automatic.cubin", *flags))
         hold("launch_auto, %s: kernels" % title, len(kernels), 32)
