@@ -8,61 +8,84 @@ SMX_BEGIN
 
 namespace detail {
 
+// A row says `template <int Width> static auto hidden()` where something it can fetch widens to -inf.
+template <class Source, int Width, class = void>
+inline constexpr bool has_hidden = false;
+template <class Source, int Width>
+inline constexpr bool has_hidden<Source, Width, always_void<decltype(Source::template hidden<Width>())>> = true;
+
+// What stands for a pack that is not fetched: -inf where no verb will look whether it is visible, otherwise 0, finite, so that no factor makes a
+// NaN of it before the mask hides it.
+template <class Tile, int Width, class Source>
+SMX_HD auto not_fetched(Source const& source) {
+    if constexpr (!Tile::skips && has_hidden<Source, Width>) {
+        return Source::template hidden<Width>();
+    } else {
+        return decltype(source.template fetch<Width>(0)){};
+    }
+}
+template <class Tile, int Width, class Source>
+SMX_HD auto widened(Source const& source, decltype(source.template fetch<Width>(0)) const& fetched, bool was_fetched) {
+    auto values = source.template widen<Width>(fetched);
+    if constexpr (!Tile::skips && !has_hidden<Source, Width>) {
+        if (!was_fetched) values = filled_pack<Width>(neg_inf<typename Tile::compute>());
+    }
+    return values;
+}
+
 // Loads what the map of t covers.
 template <class Tile, class Source>
 SMX_HD void load_covered(Tile& t, Source const& source, interval visible) {
     constexpr int vec = Tile::vec;
+    using compute = typename Tile::compute;
+    auto const is_wanted = [&](int col) { return Tile::skips ? col < t.map.end && col >= visible.begin && col < visible.end : col < t.map.wanted; };
 #if !SMX_DEVICE_CODE
     // A CPU looks ahead itself: a pack is widened where it is read, and no array of packs is cleared, filled and read back.
+    compute const nothing = Tile::skips ? compute(0) : neg_inf<compute>();
     t.for_live_packs([&](int p) {
-        int const col = t.pack_column(p);
-        if (col < t.map.seen.end && col + vec > t.map.seen.begin) {
-            t.middle[p] = source.template widen<vec>(source.template fetch<vec>(col));
-        } else {
-            t.middle[p] = filled_pack<vec>(typename Tile::compute(0));
-        }
+        t.middle[p] = t.touches_seen(p) ? source.template widen<vec>(source.template fetch<vec>(t.pack_column(p))) : filled_pack<vec>(nothing);
     });
     if (t.has_edges()) {
         int const edges = t.edges_to_visit();
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
             int const col = t.edge_column(i);
-            bool const wanted = col < t.map.end && col >= visible.begin && col < visible.end;
-            t.edge[i] = wanted ? source.template widen<1>(source.template fetch<1>(col))[0] : typename Tile::compute(0);
+            t.edge[i] = is_wanted(col) ? source.template widen<1>(source.template fetch<1>(col))[0] : nothing;
         }
     }
 #else
-    // Everything is on its way before the first is waited for: what is not fetched is zero, so that widening needs no branch.
-    decltype(source.template fetch<vec>(0)) fetched[Tile::packs] = {};
+    // Everything is on its way before the first is waited for; widening needs no branch.
+    decltype(source.template fetch<vec>(0)) fetched[Tile::packs];
     int const packs = t.packs_to_visit();
     int const blocks_in_use = t.blocks_to_visit();
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p) fetched[p] = not_fetched<Tile, vec>(source);
     SMX_UNROLL
     for (int b = 0; b < blocks_in_use; ++b) {
         if (t.is_whole(b)) {
             t.for_packs(b, packs, [&](int p) { fetched[p] = source.template fetch<vec>(t.pack_column(p)); });
         } else {
             t.for_packs(b, packs, [&](int p) {
-                int const col = t.pack_column(p);
-                if (col < t.map.seen.end && col + vec > t.map.seen.begin) fetched[p] = source.template fetch<vec>(col);
+                if (t.touches_seen(p)) fetched[p] = source.template fetch<vec>(t.pack_column(p));
             });
         }
     }
     if (t.has_edges()) {
-        decltype(source.template fetch<1>(0)) single[Tile::edges > 0 ? Tile::edges : 1] = {};
+        decltype(source.template fetch<1>(0)) single[Tile::edges > 0 ? Tile::edges : 1];
         int const edges = t.edges_to_visit();
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
             int const col = t.edge_column(i);
-            if (col < t.map.end && col >= visible.begin && col < visible.end) single[i] = source.template fetch<1>(col);
+            single[i] = is_wanted(col) ? source.template fetch<1>(col) : not_fetched<Tile, 1>(source);
         }
         SMX_UNROLL
-        for (int i = 0; i < edges; ++i) t.edge[i] = source.template widen<1>(single[i])[0];
+        for (int i = 0; i < edges; ++i) t.edge[i] = widened<Tile, 1>(source, single[i], is_wanted(t.edge_column(i)))[0];
     }
     if constexpr (Tile::in_blocks || Tile::packs > 4) {
-        t.for_live_packs([&](int p) { t.middle[p] = source.template widen<vec>(fetched[p]); });
+        t.for_live_packs([&](int p) { t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p)); });
     } else {
         SMX_UNROLL
-        for (int p = 0; p < packs; ++p) t.middle[p] = source.template widen<vec>(fetched[p]);
+        for (int p = 0; p < packs; ++p) t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p));
     }
 #endif
 }
@@ -84,6 +107,7 @@ SMX_HD void load_part(Group& g, Tile& t, Input const& input, row_id row, Seen& s
     static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
     auto const source = input_row(input, row);
     t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, span_of(seen));
+    t.factor = typename Tile::compute(1);
     read_meanwhile(seen, t);
     load_covered(t, source, span_of(seen));
 }
@@ -94,7 +118,8 @@ SMX_HD void load_part(Group& g, Tile& t, Input const& input, row_id row, Seen& s
 // span, what the mask will want to know of these columns is read meanwhile.
 // Requires  part within [0, row.cols), at most Tile::capacity columns beyond its head, and starting at 0 or where a pack may start
 // Callers   all lanes of g
-// Gives     slots outside the span hold 0, finite, so that no scale can make a NaN of them, or are never looked at
+// Gives     slots outside the span hold 0, finite, so that no scale can make a NaN of them, or are never looked at; in a tile with
+//           hidden_packs::computed, whose span must be the row or nothing, slots that the row does not fill hold -inf
 // Cost      one read of what can be visible
 template <class Group, class Tile, class Input>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval span, interval part) {

@@ -5,6 +5,7 @@
 //   static constexpr bool tests;                      absent = false
 //   template <int Width> unsigned visible(int col) const; bit i = column col + i is visible; asked for packs within [0, keys) that touch the span;
 //                                                     bits outside the span are ignored
+//   static constexpr bool spans_row;                  absent = false; true: span() is always the whole row or nothing
 //   static constexpr bool biases;                     absent = false
 //   template <int Width, class Compute> void add_to(pack<Compute, Width>&, int col) const;   same packs; -inf hides
 // One that reads memory may also have
@@ -14,6 +15,7 @@
 #include "mask/read_ahead.hpp"
 #include "pack.hpp"
 #include "row_id.hpp"
+#include "scale.hpp"
 #include "tile.hpp"
 #include "traits.hpp"
 
@@ -43,9 +45,9 @@ SMX_HD Compute biased(Compute score, Compute bias) {
     return is_hiding(bias) ? bias : score + bias;
 }
 
+// whole: all columns lie in the span
 template <int Width, class Seen, class Compute, class Fetched>
-SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval span, int col, Fetched const& fetched) {
-    bool const whole = col >= span.begin && col + Width <= span.end;
+SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval span, bool whole, int col, Fetched const& fetched) {
     unsigned bits = whole ? all_bits<Width> : Width == 1 ? 0u : bits_within<Width>(span, col);
     if (bits != 0) {
         if constexpr (mask_biases<Seen>) add_of(seen, scores, col, fetched);
@@ -62,17 +64,22 @@ namespace detail {
 template <class Tile, class Seen>
 SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>::fetched_type const* fetched) {
     constexpr bool asks = mask_tests<Seen> || mask_biases<Seen>;
+    static_assert(Tile::skips || spans_row<Seen>, "a tile with hidden_packs::computed is for masks whose span is the row or nothing");
+    if constexpr (!Tile::skips && !asks) return;
+    if constexpr (mask_biases<Seen>) settle_scale(t);
     int const packs = t.packs_to_visit();
     int const blocks_in_use = t.blocks_to_visit();
     SMX_UNROLL
     for (int b = 0; b < blocks_in_use; ++b) {
         if (!t.is_live(b) || (!asks && t.is_whole(b))) continue;
         t.for_packs(b, packs, [&](int p) {
+            if (!Tile::skips && !t.touches_seen(p)) return;  // -inf already
             int const col = t.pack_column(p);
+            bool const whole = !Tile::skips || t.within_seen(p);
             if constexpr (read_ahead<Tile, Seen>::fetches) {
-                if (fetched != nullptr) return mask_pack(t.middle[p], seen, t.map.seen, col, fetched[p]);
+                if (fetched != nullptr) return mask_pack(t.middle[p], seen, t.map.seen, whole, col, fetched[p]);
             }
-            mask_pack(t.middle[p], seen, t.map.seen, col, nothing_fetched());
+            mask_pack(t.middle[p], seen, t.map.seen, whole, col, nothing_fetched());
         });
     }
     if (t.has_edges()) {
@@ -80,8 +87,9 @@ SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>
         int const edges = t.edges_to_visit();
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
+            int const col = t.edge_column(i);
             pack<typename Tile::compute, 1> one{{t.edge[i]}};
-            mask_pack(one, seen, visible, t.edge_column(i), nothing_fetched());
+            mask_pack(one, seen, visible, col >= visible.begin && col < visible.end, col, nothing_fetched());
             t.edge[i] = one[0];
         }
     }
@@ -117,6 +125,7 @@ SMX_HD void hide_all(Tile& t) {
 struct no_mask {
     struct row {
         int cols;
+        static constexpr bool spans_row = true;
         SMX_HD interval span() const { return {0, cols}; }
     };
     SMX_HD row bind(row_id id, extents) const { return {id.cols}; }
@@ -135,6 +144,7 @@ struct both_mask {
 
         static constexpr bool tests = mask_tests<FirstRow> || mask_tests<SecondRow>;
         static constexpr bool biases = mask_biases<FirstRow> || mask_biases<SecondRow>;
+        static constexpr bool spans_row = smx::spans_row<FirstRow> && smx::spans_row<SecondRow>;
 
         SMX_HD interval span() const { return intersection(first.span(), second.span()); }
 
@@ -190,6 +200,7 @@ struct either_mask {
         SecondRow second;
 
         static constexpr bool tests = true;
+        static constexpr bool spans_row = smx::spans_row<FirstRow> && smx::spans_row<SecondRow>;
 
         SMX_HD interval span() const { return hull(first.span(), second.span()); }
 

@@ -83,6 +83,16 @@ SMX_HD double rounded_product(double a, double b) {
 #endif
 }
 
+// Factors up to here can wait until the difference of two scores: times log2 e they are still finite.
+template <class Real>
+SMX_HD constexpr Real largest_folded_factor() {
+    if constexpr (sizeof(Real) == 8) {
+        return bit_cast<Real>(0x7fd0000000000000ull);  // 2^1022
+    } else {
+        return bit_cast<Real>(0x7e800000u);  // 2^126
+    }
+}
+
 template <class Array>
 SMX_HD void settle_products(Array& products) {
 #if SMX_DEVICE_CODE
@@ -92,10 +102,11 @@ SMX_HD void settle_products(Array& products) {
 #endif
 }
 
-// e^x for x <= 0, -inf and NaN; +inf in gives NaN or +inf. Branch-free on the CPU, so that compilers vectorise it.
-// Cost      GPU: one product, one ex2. CPU: 13 operations (float).
-SMX_HD float exponential(float x) {
-    float const t = x * 1.442695041f;
+inline constexpr float log2_e = 1.442695041f;
+
+// 2^t for t <= 0, -inf and NaN; +inf in gives NaN or +inf. Branch-free on the CPU, so that compilers vectorise it.
+// Cost      GPU: one ex2. CPU: 12 operations.
+SMX_HD float exponential2(float t) {
 #if SMX_DEVICE_CODE
     return ptx::exp2_approx(t);
 #else
@@ -118,11 +129,14 @@ SMX_HD float exponential(float x) {
 #endif
 }
 
+// e^x, likewise.
+SMX_HD float exponential(float x) { return exponential2(x * log2_e); }
+
 SMX_HD double exponential(double x) {
 #if SMX_DEVICE_CODE
     return ::exp(x);
 #else
-    // As above with r = x - n ln 2 in two parts, and the Taylor series to r^13 (|r| <= 0.347: remainder 4e-18).
+    // As 2^t with r = x - n ln 2 in two parts, and the Taylor series to r^13 (|r| <= 0.347: remainder 4e-18).
     constexpr double shifter = 6755399441055744.0;
     double const shifted = x * 1.4426950408889634 + shifter;
     double const n = shifted - shifter;

@@ -81,8 +81,11 @@ struct kernel_type {
     }
     static constexpr policy value{Body, lanes, Threads, Vec, Packs};
 
-    template <class Compute>
-    using tile_type = tile<lanes, Vec, Packs, Compute, Body == body_kind::online ? kept::scores : kept::weights>;
+    template <class Compute, class Seen>
+    using tile_type = tile<lanes, Vec, Packs, Compute, Body == body_kind::online ? kept::scores : kept::weights,
+                           spans_row<Seen> ? hidden_packs::computed : hidden_packs::skipped>;
+    template <class Operands>
+    using tile_of = tile_type<typename Operands::compute, typename Operands::seen_type>;
 
     static constexpr int rows_per_block = Threads / lanes;
     static SMX_HD constexpr int64 shared_bytes(row_shape) { return 0; }
@@ -98,7 +101,7 @@ struct resident : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::res
     template <class Operands>
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
         int64 const index = first + group;
-        if (index < o.rows.count()) smx::run_resident<typename resident::template tile_type<typename Operands::compute>>(g, o, index);
+        if (index < o.rows.count()) smx::run_resident<typename resident::template tile_of<Operands>>(g, o, index);
     }
 };
 
@@ -116,7 +119,7 @@ struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packe
     template <class Operands>
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int, void* shared, uint64* barrier) {
         if constexpr (detail::can_touch<typename Operands::input_type, typename Operands::output_type>) {
-            using tile_type = typename packed::template tile_type<typename Operands::compute>;
+            using tile_type = typename packed::template tile_of<Operands>;
             int64 const left = o.rows.count() - first;
             int const count = left < packed::rows_per_block ? static_cast<int>(left) : packed::rows_per_block;
             run_packed(block_of<tile_type, Threads>(), g, o, first, count, shared, barrier);
@@ -128,8 +131,8 @@ struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packe
 template <class Group, int Vec, int Packs>
 struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_size<Group>, body_kind::staged> {
     static SMX_HD constexpr int64 shared_bytes(row_shape shape) {
-        using float_tile = typename chunked_staged::template tile_type<float>;
-        using double_tile = typename chunked_staged::template tile_type<double>;
+        using float_tile = typename chunked_staged::template tile_type<float, no_mask::row>;
+        using double_tile = typename chunked_staged::template tile_type<double, no_mask::row>;
         return shape.compute_bytes == 4 ? staged<float>::template bytes<float_tile>(shape.cols)
                                         : staged<double>::template bytes<double_tile>(shape.cols);
     }
@@ -140,7 +143,7 @@ struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_siz
     template <class Operands>
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int, void* shared, uint64*) {
         using compute = typename Operands::compute;
-        smx::run_chunked<typename chunked_staged::template tile_type<compute>>(g, staged<compute>(shared), o, first);
+        smx::run_chunked<typename chunked_staged::template tile_of<Operands>>(g, staged<compute>(shared), o, first);
     }
 };
 
@@ -153,7 +156,7 @@ struct chunked_online : detail::kernel_type<Group, Vec, Packs, detail::usual_thr
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
         int64 const index = first + group;
         if (index < o.rows.count())
-            smx::run_chunked<typename chunked_online::template tile_type<typename Operands::compute>>(g, online(), o, index);
+            smx::run_chunked<typename chunked_online::template tile_of<Operands>>(g, online(), o, index);
     }
 };
 

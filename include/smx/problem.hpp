@@ -61,11 +61,54 @@ inline status check_shape(extents shape) {
     return {};
 }
 
-template <class Output>
-void complete(Output&, extents) {}  // an output of the user's own says itself where it writes
+// Elements from every row to the next, by index; 0 where that is not one number.
+constexpr int64 row_step_of(strides step, extents shape) {
+    int64 const counts[] = {shape.queries, shape.heads, shape.batch};
+    int64 const steps[] = {step.query, step.head, step.batch};
+    uint64 first = 0, next = 0;  // unsigned: strides that check() refuses may wrap
+    bool found = false;
+    for (int axis = 0; axis < 3; ++axis) {
+        if (counts[axis] <= 1) continue;
+        if (!found) first = next = static_cast<uint64>(steps[axis]);
+        if (static_cast<uint64>(steps[axis]) != next) return 0;
+        found = true;
+        next *= static_cast<uint64>(counts[axis]);
+    }
+    return found ? static_cast<int64>(first) : 1;
+}
+
+// Strides that were left out, and what follows from strides and shape.
+template <class Tensor>
+void complete(Tensor&, extents) {}  // one of the user's own says itself where its rows are
+template <class Element>
+void complete(dense_input<Element>& x, extents shape) {
+    x.row_step = row_step_of(x.step, shape);
+}
 template <class Element, hidden Hidden>
 void complete(dense_output<Element, Hidden>& y, extents shape) {
     if (is_contiguous(y.step)) y.step = packed_strides(shape);
+    y.row_step = row_step_of(y.step, shape);
+}
+
+// Parts of a call that ask a row for nothing but its index.
+template <class Part>
+constexpr bool asks_index_alone(Part const&) {
+    return false;
+}
+constexpr bool asks_index_alone(no_mask const&) { return true; }
+constexpr bool asks_index_alone(fixed_scale const&) { return true; }
+constexpr bool asks_index_alone(no_row_output const&) { return true; }
+template <class Element>
+constexpr bool asks_index_alone(log_sum_exp<Element> const&) {
+    return true;
+}
+template <class Element>
+constexpr bool asks_index_alone(dense_input<Element> const& x) {
+    return x.row_step != 0;
+}
+template <class Element, hidden Hidden>
+constexpr bool asks_index_alone(dense_output<Element, Hidden> const& y) {
+    return y.row_step != 0;
 }
 
 template <class RowOutput, class = void>
@@ -117,13 +160,21 @@ auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask cons
     static_assert(detail::binds_row<Mask>,
                   "a mask has bind(row_id, extents): no_mask{}, causal_mask::bottom_right(), ...; a condition is written visible_where(f)");
     // By reference: GCC 12 takes what an aggregate passed by value points to for unwritten, where that is copied into the result (its ipa-modref pass).
+    Input input = x.input;
     Output output = given;
     auto const more = detail::collect(extras...);
+    detail::complete(input, x.shape);
     detail::complete(output, x.shape);
     using row_output = decltype(more.row_output);
     // Shapes that check() refuses never reach a row: none are counted, so that no extent is divided by.
-    row_range const rows = detail::check_shape(x.shape) ? row_range(x.shape) : row_range();
-    return operands<Input, Factor, Mask, Output, row_output>{x.input, factor, masks, output, more.row_output, x.shape, rows, more.when_empty};
+    row_range rows;
+    if (detail::check_shape(x.shape)) {
+        rows = row_range(x.shape);
+        if (detail::asks_index_alone(input) && detail::asks_index_alone(factor) && detail::asks_index_alone(masks) &&
+            detail::asks_index_alone(output) && detail::asks_index_alone(more.row_output))
+            rows = row_range(rows.count(), rows.cols());
+    }
+    return operands<Input, Factor, Mask, Output, row_output>{input, factor, masks, output, more.row_output, x.shape, rows, more.when_empty};
 }
 
 SMX_END

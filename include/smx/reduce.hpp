@@ -23,10 +23,18 @@ SMX_HD Compute anchor(Compute max) {
     return max == neg_inf<Compute>() ? Compute(0) : max;
 }
 
-// exp(score - max), unnormalised.
+// What (score - max) is multiplied by in the exponent: log2 e for the base of 2, and a factor that the scores do not have yet.
+SMX_HD float slope_of(float factor) { return factor * log2_e; }
+SMX_HD double slope_of(double factor) { return factor; }
+
+// exp((score - max) * factor), unnormalised, from slope_of(factor). The difference comes first: it is exact where it matters, so that the
+// largest score weighs exactly 1 whatever its size.
+SMX_HD float weight(float score, float anchored, float slope) { return exponential2((score - anchored) * slope); }
+SMX_HD double weight(double score, double anchored, double slope) { return exponential((score - anchored) * slope); }
+
 template <class Compute>
 SMX_HD Compute weight(Compute score, Compute anchored) {
-    return exponential(score - anchored);
+    return weight(score, anchored, slope_of(Compute(1)));
 }
 
 template <class Compute>
@@ -80,11 +88,12 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
 
     constexpr bool keeps_weights = Tile::keeps == kept::weights;
     compute const anchored = anchor(max);
+    compute const slope = slope_of(keeps_weights ? t.factor : compute(1));
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
     t.for_live_packs([&](int p) {
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) {
-            compute const w = weight(t.middle[p][i], anchored);
+            compute const w = weight(t.middle[p][i], anchored, slope);
             sums[i] += w;
             if constexpr (keeps_weights) t.middle[p][i] = w;
         }
@@ -93,12 +102,15 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
     if (has_edges) {
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
-            compute const w = weight(t.edge[i], anchored);
+            compute const w = weight(t.edge[i], anchored, slope);
             sum += w;
             if constexpr (keeps_weights) t.edge[i] = w;
         }
     }
-    if constexpr (keeps_weights) t.max = max;
+    if constexpr (keeps_weights) {
+        max = rounded_product(max, t.factor);
+        t.max = max;
+    }
     return {max, sum};
 }
 
@@ -114,7 +126,7 @@ inline constexpr bool exchanges_warps<Group, always_void<typename Group::warp_of
 template <class Group, class Compute>
 SMX_HD statistics<Compute> all_reduce(Group& g, statistics<Compute> lane) {
     if constexpr (Group::size == 1) {
-        return lane;
+        return {lane.max, lane.sum * weight(lane.max, anchor(lane.max))};  // 0 where the scale took every score to -inf
     } else if constexpr (detail::exchanges_warps<Group>) {
         typename Group::warp within;
         typename Group::warp_of_warps across;

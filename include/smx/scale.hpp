@@ -1,14 +1,16 @@
 // Verb 2: multiply the scores by a factor; and where that factor comes from.
 #pragma once
+#include "math.hpp"
 #include "tile.hpp"
 
 SMX_BEGIN
 
-// Each score becomes score * factor, rounded once; -inf times a factor of 0 or below makes the row NaN.
-// Callers   any lane, on its own
+namespace detail {
+
 template <class Tile>
-SMX_HD void scale(Tile& t, typename Tile::compute factor) {
+SMX_HD void multiply(Tile& t, typename Tile::compute factor) {
     t.for_live_packs([&](int p) {
+        if (!Tile::skips && !t.touches_seen(p)) return;  // stays -inf
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = rounded_product(t.middle[p][i], factor);
     });
@@ -16,9 +18,37 @@ SMX_HD void scale(Tile& t, typename Tile::compute factor) {
     if (t.has_edges()) {
         int const edges = t.edges_to_visit();
         SMX_UNROLL
-        for (int i = 0; i < edges; ++i) t.edge[i] = rounded_product(t.edge[i], factor);
+        for (int i = 0; i < edges; ++i) {
+            if (Tile::skips || t.edge_column(i) < t.map.wanted) t.edge[i] = rounded_product(t.edge[i], factor);
+        }
         settle_products(t.edge);
     }
+}
+
+// Does the product that scale left to the exponential: what follows looks at the scores themselves.
+template <class Tile>
+SMX_HD void settle_scale(Tile& t) {
+    if constexpr (Tile::keeps == kept::weights) {
+        multiply(t, t.factor);
+        t.factor = typename Tile::compute(1);
+    }
+}
+
+}  // namespace detail
+
+// Each score becomes score * factor, rounded once; -inf times a factor of 0 or below makes the row NaN.
+// Callers   any lane, on its own
+// Cost      one product an element; none where the tile will keep weights and the factor leaves the order of scores as it is
+template <class Tile>
+SMX_HD void scale(Tile& t, typename Tile::compute factor) {
+    using compute = typename Tile::compute;
+    if constexpr (Tile::keeps == kept::weights) {
+        if (factor > compute(0) && factor <= largest_folded_factor<compute>()) {
+            t.factor = factor;
+            return;
+        }
+    }
+    detail::multiply(t, factor);
 }
 
 // A factor is any value with  template <class Compute> Compute value(row_id) const.

@@ -37,7 +37,7 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
             t.for_packs(b, packs, store_pack);
         } else {
             t.for_packs(b, packs, [&](int p) {
-                if (t.pack_column(p) < t.map.last) store_pack(p);
+                if (t.exists(p)) store_pack(p);
             });
         }
     }

@@ -44,6 +44,14 @@ struct memory_input_row {
     static SMX_HD pack<compute, Width> widen(detail::raw_pack<Element, Width> const& raw) {
         return smx::widen<compute>(raw);
     }
+    // What would widen to -inf.
+    template <int Width, class Storage = dtype<Element>>
+    static SMX_HD auto hidden() -> decltype(Storage::minus_infinity(), detail::raw_pack<Element, Width>()) {
+        detail::raw_pack<Element, Width> raw;
+        SMX_UNROLL
+        for (int i = 0; i < Width; ++i) raw.data[i] = Storage::minus_infinity();
+        return raw;
+    }
 };
 
 template <class Element, detail::traffic Traffic>
@@ -62,6 +70,7 @@ template <class Element>
 struct dense_input {
     Element const* data;
     strides step;
+    int64 row_step = 0;  // elements from every row to the next by index, where that is one number (launches work it out); 0: ask step
 
     static_assert((sizeof(Element) & (sizeof(Element) - 1)) == 0 && sizeof(Element) <= 16,
                   "an element has 1, 2, 4, 8 or 16 bytes: read others by an input of your own");
@@ -71,7 +80,7 @@ struct dense_input {
 
     using row = memory_input_row<Element, detail::traffic::streamed>;
 
-    SMX_HD row bind(row_id id) const { return {row_pointer(data, step, id)}; }
+    SMX_HD row bind(row_id id) const { return {row_step != 0 ? data + id.index * row_step : row_pointer(data, step, id)}; }
 };
 
 template <class Input, class = void>
@@ -118,6 +127,10 @@ struct unbound_input_row {
     template <int Width>
     static SMX_HD pack<typename Input::compute, Width> widen(pack<typename Input::compute, Width> const& values) {
         return values;
+    }
+    template <int Width>
+    static SMX_HD pack<typename Input::compute, Width> hidden() {
+        return filled_pack<Width>(neg_inf<typename Input::compute>());
     }
 };
 template <class Output>
@@ -168,6 +181,7 @@ template <class Element, hidden Hidden = hidden::zeros>
 struct dense_output {
     Element* data;
     strides step;
+    int64 row_step = 0;  // as an input's
 
     static_assert((sizeof(Element) & (sizeof(Element) - 1)) == 0 && sizeof(Element) <= 16,
                   "an element has 1, 2, 4, 8 or 16 bytes: write others by an output of your own");
@@ -176,7 +190,7 @@ struct dense_output {
 
     using row = memory_output_row<Element, detail::traffic::streamed>;
 
-    SMX_HD row bind(row_id id) const { return {row_pointer(data, step, id)}; }
+    SMX_HD row bind(row_id id) const { return {row_step != 0 ? data + id.index * row_step : row_pointer(data, step, id)}; }
 };
 
 // An output says `static constexpr hidden when_hidden`; absent means zeros.

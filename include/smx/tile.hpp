@@ -10,20 +10,28 @@ SMX_BEGIN
 struct column_map {
     int begin = 0, first = 0, last = 0, end = 0;
     int rank = 0;
+    int mine = 0;            // first column of the lane's first pack
     interval seen = {0, 0};  // the columns of packs that can be visible
+    int wanted = 0;          // where hidden packs are computed: edge elements below are fetched
     unsigned live = 0;       // bit b: some lane's block b of packs can be visible
     unsigned whole = 0;      // bit b: every lane's is, to the last column
+};
+
+// What becomes of packs that no lane can see.
+enum class hidden_packs {
+    skipped,   // jumped over: a row may see little of itself
+    computed,  // as all others, as -inf from load to reduce: for masks whose span is the row or nothing, where a jump is hardly ever taken
 };
 
 // What a tile holds once its row is reduced.
 enum class kept {
     scores,   // what it held before: any normalisation can follow
-    weights,  // exp(score - max), max over the lane's own slots: half the exponentials, for softmax alone
+    weights,  // exp(score - max), max over the lane's own slots: half the exponentials, and the scale is folded into them; for softmax alone
 };
 
 // Shape     Packs packs of Vec columns a lane, and the elements before the first and after the last pack of the row, dealt out to the lanes
 // Requires  cover() is given at most capacity columns beyond the head, and a head of 0 to Vec - 1
-template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept::scores>
+template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept::scores, hidden_packs Hidden = hidden_packs::skipped>
 struct tile {
     static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");
     static_assert(Lanes >= 1 && Packs >= 1 && Packs <= 32, "a tile has at least one lane, and 1 to 32 packs a lane");
@@ -32,6 +40,7 @@ struct tile {
     static constexpr int vec = Vec;
     static constexpr int packs = Packs;
     static constexpr kept keeps = Kept;
+    static constexpr bool skips = Hidden == hidden_packs::skipped;
     static constexpr int edges = (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
     static constexpr int capacity = Lanes * Vec * Packs;
     // Short packs are looked at in blocks of 8 columns a lane: a jump for fewer costs more than it saves.
@@ -42,31 +51,45 @@ struct tile {
     pack<Compute, Vec> middle[Packs];
     pack<Compute, (edges > 0 ? edges : 1)> edge;
     column_map map;
-    Compute max;  // of the slots, from the reduction on, where weights are kept
+    Compute factor = Compute(1);  // what the slots are still to be multiplied by, where weights will be kept: above 0, finite
+    Compute max;                  // of the scores, from the reduction on, where weights are kept
 
     // Takes columns [begin, end), the first `head` of which come before the first pack, and of which `visible` can be seen.
     SMX_HD void cover(int rank, interval part, int head, interval visible) {
         int const cols = part.end - part.begin;
         map.begin = part.begin;
         map.first = part.begin + (head < cols ? head : cols);
-        map.last = map.first + (part.end - map.first) / Vec * Vec;
+        map.last = map.first + whole_packs(part.end - map.first) * Vec;
         map.end = part.end;
         map.rank = rank;
-        // The same for all lanes of the group, so that skipping a block is a jump and not a divergence.
-        constexpr int stripe = Lanes * Vec * packs_per_block;
-        map.seen = intersection({map.first, map.last}, visible);
-        map.live = map.whole = 0;
-        if (map.seen.begin < map.seen.end) {
-            int const from = map.seen.begin - map.first, to = map.seen.end - map.first;
-            map.live = bits_below((to + stripe - 1) / stripe) & ~bits_below(from / stripe);
-            if constexpr (in_blocks) map.whole = bits_below(to / stripe) & ~bits_below((from + stripe - 1) / stripe);
+        map.mine = map.first + rank * Vec;
+        if constexpr (skips) {
+            map.seen = intersection({map.first, map.last}, visible);
+            if (map.seen.begin == map.seen.end) map.seen = {map.first, map.first};  // between two packs: no pack touches it
+        } else {
+            bool const all = visible.begin < visible.end;
+            map.seen = {map.first, all ? map.last : map.first};
+            map.wanted = all ? map.end : map.begin;
         }
+        // The same for all lanes of the group, so that skipping a block is a jump and not a divergence.
+        constexpr unsigned stripe = Lanes * Vec * packs_per_block;
+        unsigned const from = static_cast<unsigned>(map.seen.begin - map.first), to = static_cast<unsigned>(map.seen.end - map.first);
+        map.live = bits_below((to + stripe - 1) / stripe) & ~bits_below(from / stripe);
+        if constexpr (in_blocks) map.whole = bits_below(to / stripe) & ~bits_below((from + stripe - 1) / stripe);
     }
 
     // First column of pack p; the pack exists if that is below map.last.
-    SMX_HD int pack_column(int p) const { return map.first + (p * Lanes + map.rank) * Vec; }
+    SMX_HD int pack_column(int p) const { return map.mine + p * (Lanes * Vec); }
+    // Asked for every pack: distances from the lane's first pack, so that each costs a comparison with a constant.
+    SMX_HD bool exists(int p) const { return p * (Lanes * Vec) < map.last - map.mine; }
+    SMX_HD bool touches_seen(int p) const {
+        return p * (Lanes * Vec) < map.seen.end - map.mine && (!skips || p * (Lanes * Vec) > map.seen.begin - map.mine - Vec);
+    }
+    SMX_HD bool within_seen(int p) const {
+        return p * (Lanes * Vec) <= map.seen.end - map.mine - Vec && (!skips || p * (Lanes * Vec) >= map.seen.begin - map.mine);
+    }
     // A tile of one block, or of two packs, takes all as live.
-    SMX_HD bool is_live(int block) const { return blocks <= (in_blocks ? 1 : 2) || (map.live >> block & 1u) != 0; }
+    SMX_HD bool is_live(int block) const { return !skips || blocks <= (in_blocks ? 1 : 2) || (map.live >> block & 1u) != 0; }
     // Known for blocks of more than one pack: a single pack's lanes look for themselves.
     SMX_HD bool is_whole(int block) const { return in_blocks && (map.whole >> block & 1u) != 0; }
 
@@ -95,7 +118,7 @@ struct tile {
         int const in_use = packs_to_visit();
         SMX_UNROLL
         for (int p = 0; p < in_use; ++p) {
-            if (pack_column(p) >= map.last) continue;
+            if (!exists(p)) continue;
             SMX_UNROLL
             for (int i = 0; i < Vec; ++i) visit(pack_column(p) + i, middle[p][i]);
         }
@@ -131,7 +154,7 @@ struct tile {
         return (packs_to_visit() + packs_per_block - 1) / packs_per_block;
 #endif
     }
-    SMX_HD bool has_edges() const { return edges > 0 && (map.first != map.begin || map.last != map.end); }
+    SMX_HD bool has_edges() const { return edges > 0 && (map.first - map.begin) + (map.end - map.last) != 0; }
     SMX_HD int edges_to_visit() const {
 #if SMX_DEVICE_CODE
         return edges;
@@ -142,7 +165,9 @@ struct tile {
     }
 
 private:
-    static SMX_HD constexpr unsigned bits_below(int n) { return n >= 32 ? ~0u : (1u << n) - 1u; }
+    static SMX_HD constexpr int whole_packs(int cols) { return static_cast<int>(static_cast<unsigned>(cols) / Vec); }
+    // n <= blocks
+    static SMX_HD constexpr unsigned bits_below(unsigned n) { return blocks >= 32 && n >= 32 ? ~0u : (1u << n) - 1u; }
 };
 
 SMX_END

@@ -31,4 +31,10 @@ inline constexpr bool mask_biases = false;
 template <class Seen>
 inline constexpr bool mask_biases<Seen, always_void<decltype(Seen::biases)>> = Seen::biases;
 
+// A row mask whose span is always the whole row or nothing: `static constexpr bool spans_row = true` (absent means false).
+template <class Seen, class = void>
+inline constexpr bool spans_row = false;
+template <class Seen>
+inline constexpr bool spans_row<Seen, always_void<decltype(Seen::spans_row)>> = Seen::spans_row;
+
 SMX_END

@@ -36,7 +36,7 @@ TEST(addresses, double_on_two_lanes) { every_offset<double, support::resident_bo
 // The row's bits with x and y at these offsets.
 template <class T, class Body, class Numbers>
 std::vector<T> bits_of_row(std::vector<T> const& scores, std::size_t x_offset, std::size_t y_offset) {
-    using Tile = support::tile_of<Numbers, Body>;
+    using Tile = support::tile_of<Numbers, Body, smx::no_mask>;
     int const cols = static_cast<int>(scores.size());
     support::guarded_buffer<T> const x(scores, x_offset);
     support::guarded_buffer<T> y(scores.size(), y_offset);

@@ -227,7 +227,7 @@ struct written_predicate_case : unbiased_case {
 
 // Any mask behind virtual functions: a body is compiled once for each kind of mask (tests or not, biases or not)
 // instead of once for each mask. What it fetches ahead remembers for which pack.
-template <bool Tests, bool Biases, class Compute>
+template <bool Tests, bool Biases, bool SpansRow, class Compute>
 class erased_mask {
 public:
     struct fetched {
@@ -248,6 +248,7 @@ public:
         std::shared_ptr<questions const> ask;
         static constexpr bool tests = Tests;
         static constexpr bool biases = Biases;
+        static constexpr bool spans_row = SpansRow;
         smx::interval span() const { return ask->span(); }
 
         template <int V, class = std::enable_if_t<(V > 0) && (Tests || Biases)>>
@@ -369,7 +370,8 @@ template <class Case, class Compute, bool Exact = true>
 struct erased_case {
     using seen = decltype(Case::mask(std::declval<mask_material const&>()).bind(smx::row_id(), smx::extents()));
     static constexpr bool either = !Exact && (smx::mask_tests<seen> || smx::mask_biases<seen>);
-    using mask_type = erased_mask<either || smx::mask_tests<seen>, either || smx::mask_biases<seen>, Compute>;
+    static constexpr bool spans_row = smx::spans_row<seen> && !either;
+    using mask_type = erased_mask<either || smx::mask_tests<seen>, either || smx::mask_biases<seen>, spans_row, Compute>;
     static mask_type mask(mask_material const& m) { return mask_type(Case::mask(m)); }
     static bool visible(mask_material const& m, index b, index h, index q, int k) {
         return Case::visible(m, b, h, q, k);

@@ -47,6 +47,7 @@ template <smx::kept Kept>
 struct resident_keeping {
     static constexpr bool has_capacity = true;
     static constexpr smx::kept keeps = Kept;
+    static constexpr bool knows_mask = Kept == smx::kept::weights;  // as kernels do; what a user composes need not
 
     template <class Tile>
     static std::size_t memory(int) {
@@ -63,6 +64,7 @@ using resident_weights_body = resident_keeping<smx::kept::weights>;
 struct staged_body {
     static constexpr bool has_capacity = false;
     static constexpr smx::kept keeps = smx::staged<float>::keeps;
+    static constexpr bool knows_mask = true;
 
     template <class Tile>
     static std::size_t memory(int cols) {
@@ -77,6 +79,7 @@ struct staged_body {
 struct online_body {
     static constexpr bool has_capacity = false;
     static constexpr smx::kept keeps = smx::online::keeps;
+    static constexpr bool knows_mask = true;
 
     template <class Tile>
     static std::size_t memory(int) {
@@ -88,9 +91,12 @@ struct online_body {
     }
 };
 
-// The tile of the same numbers that a body asks for.
-template <class Tile, class Body>
-using tile_of = smx::tile<Tile::lanes, Tile::vec, Tile::packs, typename Tile::compute, Body::keeps>;
+// The tile of the same numbers that a body asks for, and a kernel for such a mask.
+template <class Tile, class Body, class Mask>
+using tile_of = smx::tile<Tile::lanes, Tile::vec, Tile::packs, typename Tile::compute, Body::keeps,
+                          Body::knows_mask && smx::spans_row<decltype(std::declval<Mask const&>().bind(smx::row_id(), smx::extents()))>
+                              ? smx::hidden_packs::computed
+                              : smx::hidden_packs::skipped>;
 
 // Where x and y of a row start, in elements from a 64-byte boundary, and how the row is asked for.
 struct row_options {
@@ -208,7 +214,7 @@ auto answered(mask_material const& material) {
 template <class Carrier, class Body, class Numbers, class X, class Y, class Mask>
 std::string check_row(answered_mask<Mask> const& answers, mask_material const& material, std::vector<X> const& scores,
                       index b, index h, index q, row_options const& options = {}) {
-    using Tile = tile_of<Numbers, Body>;
+    using Tile = tile_of<Numbers, Body, Mask>;
     using compute = typename Tile::compute;
     shape4 const& shape = material.shape;
     detail::row_run<compute> run;

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 #include <type_traits>
 
 namespace {
@@ -45,10 +46,12 @@ TEST(status, names_the_cuda_error) {
 
 TEST(status, a_short_buffer_is_cut_and_ended) {
     smx::status const s{smx::errc::bad_stride, "x key stride", "1", 2, 0};
-    char buffer[8] = {1, 1, 1, 1, 1, 1, 1, 1};
-    int const volatile room = 5;  // not known to the compiler, which would warn of the cut
-    int const length = smx::message(s, buffer, room);
-    EXPECT_STREQ(buffer, "x ke");
+    // Neither size is known to the compiler, which would warn of the cut.
+    std::size_t const volatile bytes = 8;
+    int const volatile room = 5;
+    std::vector<char> buffer(bytes, '\1');
+    int const length = smx::message(s, buffer.data(), room);
+    EXPECT_STREQ(buffer.data(), "x ke");
     EXPECT_EQ(buffer[5], 1);
     EXPECT_EQ(length, 30);
     EXPECT_EQ(smx::message(s, nullptr, 0), 30);

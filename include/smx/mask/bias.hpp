@@ -21,6 +21,7 @@ struct bias_tensor {
         bool repeats;  // key stride 0: one bias for the row
 
         static constexpr bool biases = true;
+        static constexpr bool spans_row = true;
 
         SMX_HD interval span() const { return {0, cols}; }
 

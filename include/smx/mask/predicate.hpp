@@ -15,6 +15,7 @@ struct predicate_mask {
         row_id id;
 
         static constexpr bool tests = true;
+        static constexpr bool spans_row = true;
 
         SMX_HD interval span() const { return {0, id.cols}; }
 

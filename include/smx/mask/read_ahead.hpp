@@ -83,8 +83,7 @@ struct read_ahead {
             int const in_use = t.packs_to_visit();
             SMX_UNROLL
             for (int p = 0; p < in_use; ++p) {
-                int const col = t.pack_column(p);
-                if (col < t.map.seen.end && col + Tile::vec > t.map.seen.begin) fetched[p] = seen.template fetch<Tile::vec>(col);
+                if (t.touches_seen(p)) fetched[p] = seen.template fetch<Tile::vec>(t.pack_column(p));
             }
         }
     }

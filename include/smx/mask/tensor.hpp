@@ -20,6 +20,7 @@ struct flag_tensor {
         interval seen;
 
         static constexpr bool tests = true;
+        static constexpr bool spans_row = true;
 
         SMX_HD interval span() const { return seen; }
 
