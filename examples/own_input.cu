@@ -18,7 +18,7 @@ struct int8_scores {
         auto const bytes = smx::read_pack<V>(data + row.index * row.cols + col);
         smx::pack<float, V> scores;
         SMX_UNROLL
-        for (int i = 0; i < V; ++i) scores[i] = steps[row.index] * static_cast<float>(bytes.data[i]);
+        for (int i = 0; i < V; ++i) scores[i] = steps[row.index] * static_cast<float>(bytes[i]);
         return scores;
     }
 };

@@ -22,6 +22,12 @@ void append_warps(std::vector<candidate>& list) {
            smx::packed<group, Vec, 2>, smx::packed<group, Vec, 4>>(list);
 }
 
+// Packs of one 4-byte word: shared memory serves a word a lane, wherever the row starts.
+template <class T, class Group, int Threads, int... Packs>
+void append_words(std::vector<candidate>& list) {
+    append<T, smx::packed<Group, 4 / int{sizeof(T)}, Packs, Threads>...>(list);
+}
+
 template <class T, int Threads, int Vec>
 void append_blocks(std::vector<candidate>& list) {
     using group = smx::block_group<Threads>;
@@ -36,6 +42,12 @@ std::vector<candidate> candidates() {
     append<T, resident<thread_group, vec, 1>, resident<thread_group, vec, 2>, resident<thread_group, vec, 4>,
            resident<thread_group, vec, 8>, packed<thread_group, vec, 1, 64>, packed<thread_group, vec, 2, 64>,
            packed<thread_group, vec, 4, 64>, packed<thread_group, vec, 8, 64>>(list);
+    append_words<T, thread_group, 64, 5, 9, 17, 25, 32>(list);
+    append_words<T, warp_group<2>, 64, 17, 25, 32>(list);
+    append_words<T, warp_group<4>, 64, 13, 17, 25>(list);
+    append_words<T, warp_group<8>, 128, 9, 13, 17, 25>(list);
+    append_words<T, warp_group<16>, 128, 9, 13, 17, 25>(list);
+    append_words<T, warp_group<32>, 128, 9, 13, 17, 25, 32>(list);
     append_warps<T, 2, vec>(list);
     append_warps<T, 4, vec>(list);
     append_warps<T, 8, vec>(list);

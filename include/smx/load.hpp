@@ -33,13 +33,14 @@ SMX_HD auto widened(Source const& source, decltype(source.template fetch<Width>(
     return values;
 }
 
-// Loads what the map of t covers.
-template <class Tile, class Source>
-SMX_HD void load_covered(Tile& t, Source const& source, interval visible) {
+// Loads what the map of t covers; calls meanwhile() when everything is on its way.
+template <class Tile, class Source, class Meanwhile>
+SMX_HD void load_covered(Tile& t, Source const& source, interval visible, Meanwhile const& meanwhile) {
     constexpr int vec = Tile::vec;
     using compute = typename Tile::compute;
     auto const is_wanted = [&](int col) { return Tile::skips ? col < t.map.end && col >= visible.begin && col < visible.end : col < t.map.wanted; };
 #if !SMX_DEVICE_CODE
+    meanwhile();
     // A CPU looks ahead itself: a pack is widened where it is read, and no array of packs is cleared, filled and read back.
     compute const nothing = Tile::skips ? compute(0) : neg_inf<compute>();
     t.for_live_packs([&](int p) {
@@ -56,6 +57,7 @@ SMX_HD void load_covered(Tile& t, Source const& source, interval visible) {
 #else
     // Everything is on its way before the first is waited for; widening needs no branch.
     decltype(source.template fetch<vec>(0)) fetched[Tile::packs];
+    auto const mine = from_column(source, t.map.mine);
     int const packs = t.packs_to_visit();
     int const blocks_in_use = t.blocks_to_visit();
     SMX_UNROLL
@@ -63,13 +65,14 @@ SMX_HD void load_covered(Tile& t, Source const& source, interval visible) {
     SMX_UNROLL
     for (int b = 0; b < blocks_in_use; ++b) {
         if (t.is_whole(b)) {
-            t.for_packs(b, packs, [&](int p) { fetched[p] = source.template fetch<vec>(t.pack_column(p)); });
+            t.for_packs(b, packs, [&](int p) { fetched[p] = mine.template fetch<vec>(Tile::distance(p)); });
         } else {
             t.for_packs(b, packs, [&](int p) {
-                if (t.touches_seen(p)) fetched[p] = source.template fetch<vec>(t.pack_column(p));
+                if (t.touches_seen(p)) fetched[p] = mine.template fetch<vec>(Tile::distance(p));
             });
         }
     }
+    meanwhile();
     if (t.has_edges()) {
         decltype(source.template fetch<1>(0)) single[Tile::edges > 0 ? Tile::edges : 1];
         int const edges = t.edges_to_visit();
@@ -108,8 +111,7 @@ SMX_HD void load_part(Group& g, Tile& t, Input const& input, row_id row, Seen& s
     auto const source = input_row(input, row);
     t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, span_of(seen));
     t.factor = typename Tile::compute(1);
-    read_meanwhile(seen, t);
-    load_covered(t, source, span_of(seen));
+    load_covered(t, source, span_of(seen), [&] { read_meanwhile(seen, t); });
 }
 
 }  // namespace detail

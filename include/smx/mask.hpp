@@ -73,13 +73,18 @@ SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>
     for (int b = 0; b < blocks_in_use; ++b) {
         if (!t.is_live(b) || (!asks && t.is_whole(b))) continue;
         t.for_packs(b, packs, [&](int p) {
-            if (!Tile::skips && !t.touches_seen(p)) return;  // -inf already
             int const col = t.pack_column(p);
             bool const whole = !Tile::skips || t.within_seen(p);
+            // Hidden packs of a tile that does not skip are -inf already: nothing is to be asked about them, and no harm done where the answer
+            // is at hand.
+            bool const asked = Tile::skips || t.touches_seen(p);
             if constexpr (read_ahead<Tile, Seen>::fetches) {
-                if (fetched != nullptr) return mask_pack(t.middle[p], seen, t.map.seen, whole, col, fetched[p]);
+                if (fetched != nullptr) {
+                    if (answers_from_packs<Seen> || asked) mask_pack(t.middle[p], seen, t.map.seen, whole, col, fetched[p]);
+                    return;
+                }
             }
-            mask_pack(t.middle[p], seen, t.map.seen, whole, col, nothing_fetched());
+            if (asked) mask_pack(t.middle[p], seen, t.map.seen, whole, col, nothing_fetched());
         });
     }
     if (t.has_edges()) {
@@ -145,12 +150,18 @@ struct both_mask {
         static constexpr bool tests = mask_tests<FirstRow> || mask_tests<SecondRow>;
         static constexpr bool biases = mask_biases<FirstRow> || mask_biases<SecondRow>;
         static constexpr bool spans_row = smx::spans_row<FirstRow> && smx::spans_row<SecondRow>;
+        static constexpr bool answers_from_packs = smx::answers_from_packs<FirstRow> && smx::answers_from_packs<SecondRow>;
 
         SMX_HD interval span() const { return intersection(first.span(), second.span()); }
 
         template <int Width>
         SMX_HD auto fetch(int col) const {
             return detail::fetch_both<Width>(first, second, col);
+        }
+
+        template <int Width>
+        SMX_HD auto packs_from(int col) const {
+            return detail::packs_from_both<Width>(first, second, col);
         }
 
         template <int Width, class Fetched = detail::fetched_none>

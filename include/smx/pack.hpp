@@ -30,10 +30,50 @@ SMX_HD bool is_aligned(void const* pointer, int bytes) {
     return (reinterpret_cast<uint64>(pointer) & static_cast<unsigned>(bytes - 1)) == 0;
 }
 
-// Stored elements as they lie in memory.
+template <int Bytes>
+struct unsigned_of {
+    using type = unsigned short;
+};
+template <>
+struct unsigned_of<1> {
+    using type = unsigned char;
+};
+
+// Stored elements as they lie in memory. On a GPU small ones are held by the word: an array of bytes or shorts would take a register each.
 template <class Element, int Count>
 struct alignas(widest_access(Count * int{sizeof(Element)}) > int{alignof(Element)} ? widest_access(Count * int{sizeof(Element)}) : int{alignof(Element)}) raw_pack {
-    Element data[Count];
+    static constexpr bool in_words = SMX_DEVICE_CODE && sizeof(Element) <= 2 && Count * sizeof(Element) % 4 == 0;
+    static constexpr int per_unit = in_words ? 4 / int{sizeof(Element)} : 1;
+    using unit = chosen_type<in_words, unsigned, Element>;
+    unit units[Count / per_unit];
+
+    // element(i) for every i.
+    template <class Make>
+    static SMX_HD raw_pack of(Make const& element) {
+        raw_pack raw;
+        SMX_UNROLL
+        for (int u = 0; u < Count / per_unit; ++u) {
+            if constexpr (in_words) {
+                unsigned word = 0;
+                SMX_UNROLL
+                for (int i = 0; i < per_unit; ++i) word |= static_cast<unsigned>(bit_cast<small>(element(u * per_unit + i))) << (32 / per_unit * i);
+                raw.units[u] = word;
+            } else {
+                raw.units[u] = element(u);
+            }
+        }
+        return raw;
+    }
+    SMX_HD Element operator[](int i) const {
+        if constexpr (in_words) {
+            return bit_cast<Element>(static_cast<small>(units[i / per_unit] >> (32 / per_unit * (i % per_unit))));
+        } else {
+            return units[i];
+        }
+    }
+
+private:
+    using small = typename unsigned_of<int{sizeof(Element)}>::type;
 };
 
 // streamed: global memory read or written once, let it leave the caches first · cached: any memory that will be wanted again
@@ -76,17 +116,22 @@ template <int Access, traffic Traffic, class Element, int Count>
 SMX_HD void read_as(raw_pack<Element, Count>& into, Element const* from) {
 #if SMX_DEVICE_CODE
     using word = typename access_word<Access>::type;
-    SMX_UNROLL
-    for (int i = 0; i < Count * int{sizeof(Element)} / Access; ++i) {
+    auto const read = [from](int i) {
         word const* const source = reinterpret_cast<word const*>(from) + i;
         if constexpr (Traffic == traffic::streamed) {
-            reinterpret_cast<word*>(into.data)[i] = __ldcs(source);
+            return __ldcs(source);
         } else {
-            reinterpret_cast<word*>(into.data)[i] = *source;
+            return *source;
         }
+    };
+    if constexpr (raw_pack<Element, Count>::in_words && Access == sizeof(Element)) {
+        into = raw_pack<Element, Count>::of([&](int i) { return bit_cast<Element>(read(i)); });
+    } else {
+        SMX_UNROLL
+        for (int i = 0; i < Count * int{sizeof(Element)} / Access; ++i) reinterpret_cast<word*>(into.units)[i] = read(i);
     }
 #else
-    __builtin_memcpy(into.data, from, sizeof(into.data));
+    __builtin_memcpy(into.units, from, sizeof(into.units));
 #endif
 }
 
@@ -97,7 +142,12 @@ SMX_HD void write_as(Element* into, raw_pack<Element, Count> const& from) {
     SMX_UNROLL
     for (int i = 0; i < Count * int{sizeof(Element)} / Access; ++i) {
         word* const target = reinterpret_cast<word*>(into) + i;
-        word const value = reinterpret_cast<word const*>(from.data)[i];
+        word value;
+        if constexpr (raw_pack<Element, Count>::in_words && Access == sizeof(Element)) {
+            value = bit_cast<word>(from[i]);
+        } else {
+            value = reinterpret_cast<word const*>(from.units)[i];
+        }
         if constexpr (Traffic == traffic::streamed) {
             __stcs(target, value);
         } else {
@@ -105,10 +155,21 @@ SMX_HD void write_as(Element* into, raw_pack<Element, Count> const& from) {
         }
     }
 #else
-    __builtin_memcpy(into, from.data, sizeof(from.data));
+    __builtin_memcpy(into, from.units, sizeof(from.units));
 #endif
 }
 
+}  // namespace detail
+
+namespace detail {
+// Tells the compiler, which does not see it through a choice of pointers, and would ask the hardware at every access.
+template <class Element>
+SMX_HD Element const* in_global_memory(Element const* pointer) {
+#if SMX_DEVICE_CODE
+    __builtin_assume(__isGlobal(pointer));
+#endif
+    return pointer;
+}
 }  // namespace detail
 
 // `pointer` lies on a multiple of the pack's own size, or of 16 bytes if that is less.
@@ -119,11 +180,12 @@ SMX_HD detail::raw_pack<Element, Count> read_aligned(Element const* pointer) {
     return raw;
 }
 
-// Memory that other rows read too (masks, biases), at any element address.
+// Global memory that other rows read too (masks, biases), at any element address.
 template <int Count, class Element>
 SMX_HD detail::raw_pack<Element, Count> read_pack(Element const* pointer) {
     using access = detail::accesses<Element, Count>;
     detail::raw_pack<Element, Count> raw;
+    pointer = detail::in_global_memory(pointer);
     if (detail::is_aligned(pointer, access::widest)) {
         detail::read_as<access::widest, detail::traffic::cached>(raw, pointer);
     } else if (access::word > access::element && detail::is_aligned(pointer, access::word)) {
@@ -133,6 +195,25 @@ SMX_HD detail::raw_pack<Element, Count> read_pack(Element const* pointer) {
     }
     return raw;
 }
+
+// Packs at whole multiples of their width from a column of a row that other rows read too: the address is looked at once for all of them.
+template <int Count, class Element>
+class packs_of_row {
+public:
+    // first == nullptr: there are no packs to be read aligned
+    SMX_HD explicit packs_of_row(Element const* first)
+        : first_(first), aligned_(first != nullptr && detail::is_aligned(first, detail::accesses<Element, Count>::widest)) {}
+
+    SMX_HD bool aligned() const { return aligned_; }
+    // Requires  aligned()
+    SMX_HD detail::raw_pack<Element, Count> fetch_aligned(int distance) const {
+        return read_aligned<Count, detail::traffic::cached>(detail::in_global_memory(first_ + distance));
+    }
+
+private:
+    Element const* first_;
+    bool aligned_;
+};
 
 template <detail::traffic Traffic, int Count, class Element>
 SMX_HD void write_aligned(Element* pointer, detail::raw_pack<Element, Count> const& raw) {
@@ -158,28 +239,28 @@ SMX_HD pack<Compute, Count> widen(detail::raw_pack<Element, Count> const& raw) {
     if constexpr (SMX_DEVICE_CODE && converts_pairs<Element> && Count % 2 == 0) {
         SMX_UNROLL
         for (int i = 0; i < Count / 2; ++i) {
-            unsigned const pair = reinterpret_cast<unsigned const*>(raw.data)[i];
+            unsigned const pair = raw.units[i];
             result[2 * i] = static_cast<Compute>(dtype<Element>::widen_low(pair));
             result[2 * i + 1] = static_cast<Compute>(dtype<Element>::widen_high(pair));
         }
     } else {
         SMX_UNROLL
-        for (int i = 0; i < Count; ++i) result[i] = static_cast<Compute>(dtype<Element>::widen(raw.data[i]));
+        for (int i = 0; i < Count; ++i) result[i] = static_cast<Compute>(dtype<Element>::widen(raw[i]));
     }
     return result;
 }
 
 template <class Element, class Compute, int Count>
 SMX_HD detail::raw_pack<Element, Count> narrow(pack<Compute, Count> const& values) {
-    detail::raw_pack<Element, Count> raw;
+    using raw_pack = detail::raw_pack<Element, Count>;
     if constexpr (SMX_DEVICE_CODE && converts_pairs<Element> && Count % 2 == 0 && same_type<Compute, float>) {
+        raw_pack raw;
         SMX_UNROLL
-        for (int i = 0; i < Count / 2; ++i) reinterpret_cast<unsigned*>(raw.data)[i] = dtype<Element>::narrow_pair(values[2 * i], values[2 * i + 1]);
+        for (int i = 0; i < Count / 2; ++i) raw.units[i] = dtype<Element>::narrow_pair(values[2 * i], values[2 * i + 1]);
+        return raw;
     } else {
-        SMX_UNROLL
-        for (int i = 0; i < Count; ++i) raw.data[i] = dtype<Element>::narrow(values[i]);
+        return raw_pack::of([&](int i) { return dtype<Element>::narrow(values[i]); });
     }
-    return raw;
 }
 
 SMX_END

@@ -29,7 +29,17 @@ SMX_HD void multiply(Tile& t, typename Tile::compute factor) {
 template <class Tile>
 SMX_HD void settle_scale(Tile& t) {
     if constexpr (Tile::keeps == kept::weights) {
+#if SMX_DEVICE_CODE
+        // Scores are looked at once from here on: the compiler may make one operation of the product and a bias.
+        t.for_live_packs([&](int p) {
+            SMX_UNROLL
+            for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] *= t.factor;
+        });
+        SMX_UNROLL
+        for (int i = 0; i < t.edges_to_visit(); ++i) t.edge[i] *= t.factor;
+#else
         multiply(t, t.factor);
+#endif
         t.factor = typename Tile::compute(1);
     }
 }

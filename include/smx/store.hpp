@@ -17,6 +17,7 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     constexpr bool keeps = hidden_policy<Output> == hidden::keep;
     if (keeps && stats.empty()) return;
     auto const target = detail::output_row(output, row);
+    auto const mine = detail::from_column(target, t.map.mine);
     auto const store_pack = [&](int p) {
         int const col = t.pack_column(p);
         if (keeps && (col < span.begin || col + Tile::vec > span.end)) {
@@ -26,7 +27,7 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
                 if (col + i >= span.begin && col + i < span.end) target.template store<1>(col + i, one);
             }
         } else {
-            target.template store<Tile::vec>(col, t.middle[p]);
+            mine.template store<Tile::vec>(Tile::distance(p), t.middle[p]);
         }
     };
     int const packs = t.packs_to_visit();

@@ -40,6 +40,7 @@ struct memory_input_row {
     SMX_HD detail::raw_pack<Element, Width> fetch(int col) const {
         return read_aligned<Width, Traffic>(start + col);
     }
+    SMX_HD memory_input_row from(int col) const { return {start + col}; }
     template <int Width>
     static SMX_HD pack<compute, Width> widen(detail::raw_pack<Element, Width> const& raw) {
         return smx::widen<compute>(raw);
@@ -47,10 +48,7 @@ struct memory_input_row {
     // What would widen to -inf.
     template <int Width, class Storage = dtype<Element>>
     static SMX_HD auto hidden() -> decltype(Storage::minus_infinity(), detail::raw_pack<Element, Width>()) {
-        detail::raw_pack<Element, Width> raw;
-        SMX_UNROLL
-        for (int i = 0; i < Width; ++i) raw.data[i] = Storage::minus_infinity();
-        return raw;
+        return detail::raw_pack<Element, Width>::of([](int) { return Storage::minus_infinity(); });
     }
 };
 
@@ -62,6 +60,7 @@ struct memory_output_row {
     SMX_HD void store(int col, pack<Compute, Width> const& values) const {
         write_pack<Traffic>(start + col, narrow<Element>(values));
     }
+    SMX_HD memory_output_row from(int col) const { return {start + col}; }
 };
 
 // Shape     data: batch x heads x queries x keys, `step` elements apart, key stride 1
@@ -158,6 +157,38 @@ SMX_HD auto output_row(Output const& output, row_id id) {
         return output.bind(id);
     } else {
         return unbound_output_row<Output>{output, id};
+    }
+}
+
+// A row that can say `from(col)`, itself with column `col` for its first: what a lane asks of it then differs by constants, which cost
+// no instruction in an address.
+template <class Row, class = void>
+inline constexpr bool has_from = false;
+template <class Row>
+inline constexpr bool has_from<Row, always_void<decltype(some<Row>().from(0))>> = true;
+
+// Any other row, from a column of it on.
+template <class Row>
+struct row_from {
+    Row const& row;
+    int first;
+
+    template <int Width>
+    SMX_HD auto fetch(int col) const {
+        return row.template fetch<Width>(first + col);
+    }
+    template <int Width, class Compute>
+    SMX_HD void store(int col, pack<Compute, Width> const& values) const {
+        row.template store<Width>(first + col, values);
+    }
+};
+
+template <class Row>
+SMX_HD auto from_column(Row const& row, int col) {
+    if constexpr (has_from<Row>) {
+        return row.from(col);
+    } else {
+        return row_from<Row>{row, col};
     }
 }
 

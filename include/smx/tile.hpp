@@ -43,8 +43,8 @@ struct tile {
     static constexpr bool skips = Hidden == hidden_packs::skipped;
     static constexpr int edges = (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
     static constexpr int capacity = Lanes * Vec * Packs;
-    // Short packs are looked at in blocks of 8 columns a lane: a jump for fewer costs more than it saves.
-    static constexpr int packs_per_block = Vec >= 4 ? 1 : 8 / Vec < Packs ? 8 / Vec : Packs;
+    // Short packs are looked at in blocks of 8 columns a lane: a jump for fewer costs more than it saves. Where no jump is taken, each alone.
+    static constexpr int packs_per_block = Vec >= 4 || !skips ? 1 : 8 / Vec < Packs ? 8 / Vec : Packs;
     static constexpr int blocks = (Packs + packs_per_block - 1) / packs_per_block;
     static constexpr bool in_blocks = packs_per_block > 1;
 
@@ -78,15 +78,16 @@ struct tile {
         if constexpr (in_blocks) map.whole = bits_below(to / stripe) & ~bits_below((from + stripe - 1) / stripe);
     }
 
+    // From the lane's first pack to pack p, in columns: a constant, which is what a pack is asked by.
+    static SMX_HD constexpr int distance(int p) { return p * (Lanes * Vec); }
     // First column of pack p; the pack exists if that is below map.last.
-    SMX_HD int pack_column(int p) const { return map.mine + p * (Lanes * Vec); }
-    // Asked for every pack: distances from the lane's first pack, so that each costs a comparison with a constant.
-    SMX_HD bool exists(int p) const { return p * (Lanes * Vec) < map.last - map.mine; }
+    SMX_HD int pack_column(int p) const { return map.mine + distance(p); }
+    SMX_HD bool exists(int p) const { return distance(p) < map.last - map.mine; }
     SMX_HD bool touches_seen(int p) const {
-        return p * (Lanes * Vec) < map.seen.end - map.mine && (!skips || p * (Lanes * Vec) > map.seen.begin - map.mine - Vec);
+        return distance(p) < map.seen.end - map.mine && (!skips || distance(p) > map.seen.begin - map.mine - Vec);
     }
     SMX_HD bool within_seen(int p) const {
-        return p * (Lanes * Vec) <= map.seen.end - map.mine - Vec && (!skips || p * (Lanes * Vec) >= map.seen.begin - map.mine);
+        return distance(p) <= map.seen.end - map.mine - Vec && (!skips || distance(p) >= map.seen.begin - map.mine);
     }
     // A tile of one block, or of two packs, takes all as live.
     SMX_HD bool is_live(int block) const { return !skips || blocks <= (in_blocks ? 1 : 2) || (map.live >> block & 1u) != 0; }

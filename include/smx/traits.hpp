@@ -12,6 +12,17 @@ inline constexpr bool same_type<First, First> = true;
 template <class...>
 using always_void = void;
 
+template <bool Condition, class Yes, class No>
+struct choice {
+    using type = Yes;
+};
+template <class Yes, class No>
+struct choice<false, Yes, No> {
+    using type = No;
+};
+template <bool Condition, class Yes, class No>
+using chosen_type = typename choice<Condition, Yes, No>::type;
+
 // A value of a type, for decltype alone.
 template <class Element>
 SMX_HD Element const& some();
@@ -36,5 +47,12 @@ template <class Seen, class = void>
 inline constexpr bool spans_row = false;
 template <class Seen>
 inline constexpr bool spans_row<Seen, always_void<decltype(Seen::spans_row)>> = Seen::spans_row;
+
+// A row mask that looks at nothing but the packs it fetched, and has no objection to one of zeros: `static constexpr bool answers_from_packs = true`
+// (absent: true where nothing is asked).
+template <class Seen, class = void>
+inline constexpr bool answers_from_packs = !mask_tests<Seen> && !mask_biases<Seen>;
+template <class Seen>
+inline constexpr bool answers_from_packs<Seen, always_void<decltype(Seen::answers_from_packs)>> = Seen::answers_from_packs;
 
 SMX_END

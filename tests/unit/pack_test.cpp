@@ -30,7 +30,8 @@ void expect_round_trip() {
         auto const back = smx::widen<float>(raw);
         for (int i = 0; i < V; ++i) {
             T const want = support::stored<T>::make(static_cast<double>(values[i]));
-            ASSERT_EQ(std::memcmp(&raw.data[i], &want, sizeof(T)), 0);
+            T const held = raw[i];
+            ASSERT_EQ(std::memcmp(&held, &want, sizeof(T)), 0);
             ASSERT_EQ(static_cast<double>(back[i]), support::stored<T>::value(want));
         }
     }
@@ -53,7 +54,7 @@ void expect_shared_reads() {
     for (std::size_t at = 0; at < memory.size() * sizeof(T); ++at) bytes[at] = static_cast<unsigned char>(at * 7);
     for (std::size_t offset = 0; offset <= 20; ++offset) {
         auto const raw = smx::read_pack<V>(memory.data() + offset);
-        ASSERT_EQ(std::memcmp(raw.data, memory.data() + offset, V * sizeof(T)), 0) << "offset " << offset;
+        ASSERT_EQ(std::memcmp(&raw, memory.data() + offset, V * sizeof(T)), 0) << "offset " << offset;
     }
 }
 

@@ -22,16 +22,20 @@ struct bias_tensor {
 
         static constexpr bool biases = true;
         static constexpr bool spans_row = true;
+        static constexpr bool answers_from_packs = true;
 
         SMX_HD interval span() const { return {0, cols}; }
 
         template <int Width>
         SMX_HD detail::raw_pack<Element, Width> fetch(int col) const {
             if (!repeats) return read_pack<Width>(biases_of_row + col);
-            detail::raw_pack<Element, Width> raw;
-            SMX_UNROLL
-            for (int i = 0; i < Width; ++i) raw.data[i] = *biases_of_row;
-            return raw;
+            Element const one = *biases_of_row;
+            return detail::raw_pack<Element, Width>::of([&](int) { return one; });
+        }
+
+        template <int Width>
+        SMX_HD packs_of_row<Width, Element> packs_from(int col) const {
+            return packs_of_row<Width, Element>(repeats ? nullptr : biases_of_row + col);
         }
 
         template <int Width, class Compute>

@@ -21,6 +21,7 @@ struct flag_tensor {
 
         static constexpr bool tests = true;
         static constexpr bool spans_row = true;
+        static constexpr bool answers_from_packs = true;
 
         SMX_HD interval span() const { return seen; }
 
@@ -28,6 +29,11 @@ struct flag_tensor {
         SMX_HD detail::raw_pack<Flag, Width> fetch(int col) const {
             if (flags == nullptr) return {};
             return read_pack<Width>(flags + col);
+        }
+
+        template <int Width>
+        SMX_HD packs_of_row<Width, Flag> packs_from(int col) const {
+            return packs_of_row<Width, Flag>(flags == nullptr ? nullptr : flags + col);
         }
 
         template <int Width>
@@ -54,19 +60,8 @@ private:
     template <int Width>
     static SMX_HD unsigned nonzero_bits(detail::raw_pack<Flag, Width> const& raw) {
         unsigned bits = 0;
-        if constexpr (sizeof(Flag) == 1 && Width % 4 == 0) {
-            // Four bytes at a time: a carry into each byte's top bit says it is not zero, a product gathers the four bits.
-            SMX_UNROLL
-            for (int w = 0; w < Width / 4; ++w) {
-                unsigned word = 0;
-                __builtin_memcpy(&word, raw.data + 4 * w, 4);
-                unsigned const tops = (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
-                bits |= ((tops >> 7) * 0x10204080u >> 28) << (4 * w);
-            }
-        } else {
-            SMX_UNROLL
-            for (int i = 0; i < Width; ++i) bits |= static_cast<unsigned>(raw.data[i] != Flag(0)) << i;
-        }
+        SMX_UNROLL
+        for (int i = 0; i < Width; ++i) bits |= static_cast<unsigned>(raw[i] != Flag(0)) << i;
         return bits;
     }
 };

@@ -29,6 +29,7 @@ struct stretch_output {
         SMX_HD void store(int col, pack<Compute, Width> const& values) const {
             write_aligned<detail::traffic::cached>(start + col, narrow<Element>(values));
         }
+        SMX_HD row from(int col) const { return {start + col}; }
     };
 
     SMX_HD row bind(row_id id) const { return {memory + static_cast<int>(id.index - first) * id.cols}; }
