@@ -9,10 +9,10 @@ SMX_BEGIN_KERNELS
 // Runs every row of a call, Kernel::rows_per_block a block.
 // Requires  grid.x * grid.y blocks cover o.rows.count(); blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...)
 template <class Kernel, class Operands>
-__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(Operands::asks_mask))
+__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(mask_tests<typename Operands::seen_type>, mask_biases<typename Operands::seen_type>))
     softmax_kernel(Operands const __grid_constant__ o) {
     using group_type = typename Kernel::group;
-    extern __shared__ __align__(16) unsigned char smx_dynamic_shared[];
+    extern __shared__ __align__(128) unsigned char smx_dynamic_shared[];
     __shared__ typename group_type::storage storage;
     __shared__ uint64 barrier;
     static_assert(sizeof(storage) + sizeof(barrier) <= static_shared_bytes, "more shared memory than launches count on");

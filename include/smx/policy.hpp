@@ -65,19 +65,24 @@ struct kernel_type {
     static_assert(Threads % lanes == 0 && Threads >= 1 && Threads <= 1024, "a block holds whole groups, and at most 1024 threads");
     // As many blocks an SM as leave a lane the registers that it needs without spills (ptxas, sm_90): other rows hide a row's latency.
     // 64 elements a lane, 16384 columns of half on an H200: 768 threads reach 0.98 of copy, 512 reach 0.85.
-    static SMX_HD constexpr int blocks_per_sm(bool asks_mask) {
+    static SMX_HD constexpr int blocks_per_sm(bool tests, bool biases) {
         constexpr int elements = Vec * Packs;
         constexpr bool short_row = Body == body_kind::resident || Body == body_kind::packed;
-        int const wanted = !short_row                     ? 512
-                           : elements <= 32 && asks_mask  ? 768
-                           : elements <= 16               ? 1280
-                           : elements <= 24               ? 1152
-                           : elements <= 32               ? 1024
-                           : Threads <= 256 && !asks_mask ? 768
-                                                          : 512;
+        bool const asks = tests || biases;
+        int const wanted = !short_row                ? 512
+                           : elements <= 16          ? 1280
+                           : elements <= 24          ? 1152
+                           : elements > 36           ? (Threads <= 256 && !asks ? 768 : 512)
+                           : tests && biases         ? 768
+                           : biases                  ? 1024
+                           : tests                   ? 1152
+                           : Body == body_kind::packed ? 1152
+                           : lanes >= 64             ? 1280
+                                                     : 1024;
         constexpr int threads_per_sm = SMX_ARCH == 750 ? 1024 : 1536;  // what every GPU since 8.0 takes; 7.5 takes 1024
+        constexpr int most_blocks = SMX_ARCH == 750 || SMX_ARCH == 860 || SMX_ARCH == 890 ? 16 : 24;
         int const blocks = (wanted < threads_per_sm ? wanted : threads_per_sm) / Threads;
-        return blocks < 1 ? 1 : blocks > 16 ? 16 : blocks;
+        return blocks < 1 ? 1 : blocks > most_blocks ? most_blocks : blocks;
     }
     static constexpr policy value{Body, lanes, Threads, Vec, Packs};
 

@@ -11,7 +11,6 @@ struct operands {
     using compute = typename Input::compute;
     static constexpr int element_bytes = element_bytes_of<Input>;
     using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
-    static constexpr bool asks_mask = mask_tests<seen_type> || mask_biases<seen_type>;
 
     Input input;
     Factor factor;
