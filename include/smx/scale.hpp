@@ -43,6 +43,7 @@ template <class Tile>
 SMX_HD void scale(Tile& t, typename Tile::compute factor) {
     using compute = typename Tile::compute;
     if constexpr (Tile::keeps == kept::weights) {
+        if (t.factor != compute(1)) detail::settle_scale(t);  // of an earlier scale: never after a load, as compilers see
         if (factor >= smallest_folded_factor<compute>() && factor <= largest_folded_factor<compute>()) {
             t.factor = factor;
             return;

@@ -132,6 +132,29 @@ TEST(scale, a_factor_waits_where_the_exponential_can_take_it) {
     }
 }
 
+// A scale of a scale is the product of both, whichever of them waited.
+template <class Tile>
+void expect_product_of_scales() {
+    float const pairs[][2] = {
+        {2, 3}, {2, -3}, {-2, 3}, {-2, -3}, {0.5f, 0}, {0x1p125f, 0x1p-125f}, {0x1p-125f, 0x1p125f}};
+    for (auto const& pair : pairs) {
+        Tile t = tile_of<Tile>({1.5f, -2.0f, 3.0f, 7.0f, 0.25f}, 1);
+        smx::scale(t, pair[0]);
+        smx::scale(t, pair[1]);
+        smx::detail::settle_scale(t);
+        auto const got = scores_of(t);
+        float const want[] = {1.5f, -2.0f, 3.0f, 7.0f, 0.25f};
+        for (std::size_t at = 0; at < 5; ++at) {
+            ASSERT_EQ(got[at], want[at] * pair[0] * pair[1]) << pair[0] << " and " << pair[1];
+        }
+    }
+}
+
+TEST(scale, twice_is_the_product) {
+    expect_product_of_scales<smx::tile<1, 4, 1>>();
+    expect_product_of_scales<smx::tile<1, 4, 1, float, smx::kept::weights>>();
+}
+
 // Slots that nothing was loaded for hold -infinity in a tile that computes its hidden packs: no factor touches them.
 template <smx::kept Kept>
 void expect_hidden_slots_left() {
