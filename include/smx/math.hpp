@@ -93,6 +93,16 @@ SMX_HD constexpr Real largest_folded_factor() {
     }
 }
 
+// And from here: a difference that overflows to -inf would still weigh 0 (exp(-256), of doubles exp(-4096)).
+template <class Real>
+SMX_HD constexpr Real smallest_folded_factor() {
+    if constexpr (sizeof(Real) == 8) {
+        return bit_cast<Real>(0x00b0000000000000ull);  // 2^-1012
+    } else {
+        return bit_cast<Real>(0x03800000u);  // 2^-120
+    }
+}
+
 template <class Array>
 SMX_HD void settle_products(Array& products) {
 #if SMX_DEVICE_CODE

@@ -48,12 +48,13 @@ SMX_HD void settle_scale(Tile& t) {
 
 // Each score becomes score * factor, rounded once; -inf times a factor of 0 or below makes the row NaN.
 // Callers   any lane, on its own
-// Cost      one product an element; none where the tile will keep weights and the factor leaves the order of scores as it is
+// Cost      one product an element; none where the tile will keep weights and the factor is above 0 and neither tiny nor huge
 template <class Tile>
 SMX_HD void scale(Tile& t, typename Tile::compute factor) {
     using compute = typename Tile::compute;
     if constexpr (Tile::keeps == kept::weights) {
-        if (factor > compute(0) && factor <= largest_folded_factor<compute>()) {
+        if (t.factor != compute(1)) detail::settle_scale(t);  // of an earlier scale: never after a load, as compilers see
+        if (factor >= smallest_folded_factor<compute>() && factor <= largest_folded_factor<compute>()) {
             t.factor = factor;
             return;
         }

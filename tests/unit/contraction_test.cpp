@@ -53,10 +53,44 @@ void expect_same_rounding() {
     }
 }
 
+// The body that keeps the whole row in its tile, its scale folded into the exponent.
+template <class Compute>
+__attribute__((target("fma,avx2"))) smx::statistics<Compute> resident_statistics_of(std::vector<Compute> const& x,
+                                                                                    Compute factor,
+                                                                                    std::vector<Compute>& y) {
+    using tile = smx::tile<1, 8, 16, Compute, smx::kept::weights, smx::hidden_packs::computed>;
+    int const cols = static_cast<int>(x.size());
+    smx::thread_group g;
+    return smx::softmax_row<tile>(g, smx::dense_input<Compute>{x.data(), {0, 0, 0, 1}}, factor, smx::no_mask(),
+                                  smx::dense_output<Compute>{y.data(), {0, 0, 0, 1}}, smx::row_id{0, 0, 0, 0, cols},
+                                  smx::extents(1, cols));
+}
+
+template <class Compute>
+void expect_same_rounding_of_resident() {
+    if (!__builtin_cpu_supports("fma") || !__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this machine has no FMA";
+    support::random_stream random(7);
+    for (int turn = 0; turn < 300; ++turn) {
+        std::vector<Compute> x(static_cast<std::size_t>(1 + random.below(100)),
+                               -std::numeric_limits<Compute>::infinity());
+        auto const column = static_cast<std::size_t>(random.below(static_cast<int>(x.size())));
+        x[column] = static_cast<Compute>(300 * random.normal());
+        auto const factor = static_cast<Compute>(0.1 + random.uniform());
+        Compute const volatile product = x[column] * factor;
+        std::vector<Compute> y(x.size());
+        auto const stats = resident_statistics_of(x, factor, y);
+        ASSERT_EQ(stats.max, product);
+        ASSERT_EQ(stats.sum, Compute(1));
+        ASSERT_EQ(y[column], Compute(1));
+    }
+}
+
 TEST(contraction, float_staged) { expect_same_rounding<smx::staged<float>, float>(); }
 TEST(contraction, float_online) { expect_same_rounding<smx::online, float>(); }
 TEST(contraction, double_staged) { expect_same_rounding<smx::staged<double>, double>(); }
 TEST(contraction, double_online) { expect_same_rounding<smx::online, double>(); }
+TEST(contraction, float_resident) { expect_same_rounding_of_resident<float>(); }
+TEST(contraction, double_resident) { expect_same_rounding_of_resident<double>(); }
 
 }  // namespace
 #endif

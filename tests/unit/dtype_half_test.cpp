@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "smx/host.hpp"
@@ -32,6 +33,16 @@ void expect_same_bits() {
 TEST(dtype_half, the_same_bits) {
     expect_same_bits<__half, smx::half>();
     expect_same_bits<__nv_bfloat16, smx::bfloat16>();
+}
+
+template <class Theirs>
+void expect_minus_infinity() {
+    EXPECT_EQ(smx::dtype<Theirs>::widen(smx::dtype<Theirs>::minus_infinity()), -std::numeric_limits<float>::infinity());
+}
+
+TEST(dtype_half, minus_infinity) {
+    expect_minus_infinity<__half>();
+    expect_minus_infinity<__nv_bfloat16>();
 }
 
 TEST(dtype_half, the_operator_takes_them) {

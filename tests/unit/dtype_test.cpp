@@ -138,4 +138,19 @@ TEST(dtype, float_and_double_keep_their_values) {
     EXPECT_EQ(smx::dtype<float>::narrow(1e300), std::numeric_limits<float>::infinity());
 }
 
+template <class T>
+void expect_minus_infinity() {
+    auto const value = smx::dtype<T>::widen(smx::dtype<T>::minus_infinity());
+    static_assert(std::is_same_v<decltype(smx::dtype<T>::minus_infinity()), T>);
+    EXPECT_TRUE(std::isinf(value) && value < 0);
+    EXPECT_EQ(support::stored<T>::value(smx::dtype<T>::minus_infinity()), -std::numeric_limits<double>::infinity());
+}
+
+TEST(dtype, every_built_in_type_has_a_minus_infinity) {
+    expect_minus_infinity<float>();
+    expect_minus_infinity<double>();
+    expect_minus_infinity<smx::half>();
+    expect_minus_infinity<smx::bfloat16>();
+}
+
 }  // namespace

@@ -74,6 +74,55 @@ TEST(host, strides) {
     }
 }
 
+// Without a mask rows that lie evenly apart are found by index alone: views with and without such a step, on either
+// side.
+TEST(host, views_without_a_mask) {
+    for (shape4 const& shape : {shape4{3, 2, 5, 33}, shape4{1, 2, 5, 33}, shape4{3, 1, 5, 33}, shape4{3, 2, 1, 33},
+                                shape4{4, 1, 1, 33}, shape4{1, 1, 1, 33}}) {
+        index const b = shape.batch, h = shape.heads, q = shape.queries;
+        smx::strides const padded{h * q * 40, q * 40, 40, 1}, padded_heads{h * (q * 33 + 5), q * 33 + 5, 33, 1},
+            more_heads{(h + 1) * q * 33, q * 33, 33, 1}, query_outermost{h * 35, 35, b * h * 35, 1},
+            head_outermost{q * 37, b * q * 37, 37, 1}, backwards{-h * q * 34, -q * 34, -34, 1},
+            heads_backwards{h * q * 34, -q * 34, 34, 1};
+        for (auto const& x_step :
+             {smx::contiguous, padded, padded_heads, more_heads, query_outermost, head_outermost, backwards,
+              heads_backwards, smx::strides{0, 0, 0, 1}, smx::strides{0, 33, 0, 1}, smx::strides{33, 0, 0, 1},
+              smx::strides{0, q * 33, 33, 1}, smx::strides{1, 2, 3, 1}, smx::strides{q * h, q, 1, 1}}) {
+            for (auto const& y_step : {smx::contiguous, padded, padded_heads, more_heads, query_outermost,
+                                       head_outermost, backwards, heads_backwards}) {
+                call_options options;
+                options.x_step = x_step;
+                options.y_step = y_step;
+                expect_call<float, float, support::no_mask_case>(shape, options);
+                expect_call<smx::half, smx::bfloat16, support::visible_flags_case>(shape, options);
+                if (::testing::Test::HasFatalFailure()) return;
+            }
+        }
+    }
+}
+
+// Scales a head, and rows of one's own, are asked for the right row whatever the strides allow.
+TEST(host, what_asks_for_its_row_is_told) {
+    shape4 const shape{2, 3, 4, 9};
+    auto const scores = support::make_scores<float>(pattern::mild, 2 * 3 * 4 * 9, 9, 3);
+    auto const x = smx::scores(scores.data(), extents_of(shape));
+    struct told {
+        smx::row_id* rows;
+        void store(smx::row_id row, smx::statistics<float>) const { rows[row.index] = row; }
+    };
+    std::vector<float> y(scores.size());
+    std::vector<smx::row_id> rows(24);
+    ASSERT_TRUE(
+        smx::softmax_on_host(x, smx::fixed_scale(1), smx::no_mask(), smx::probabilities(y.data()), told{rows.data()}));
+    for (index at = 0; at < 24; ++at) {
+        auto const& row = rows[static_cast<std::size_t>(at)];
+        EXPECT_EQ(row.index, at);
+        EXPECT_EQ(row.batch, at / 12);
+        EXPECT_EQ(row.head, at / 4 % 3);
+        EXPECT_EQ(row.query, at % 4);
+    }
+}
+
 TEST(host, in_place) {
     for (auto const& shape : {shape4{2, 3, 5, 7}, shape4{1, 2, 3, 300}, shape4{1, 1, 2, 9001}}) {
         call_options options;

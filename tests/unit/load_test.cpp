@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "smx/group.hpp"
@@ -11,7 +12,21 @@
 #include "support/emulated_group.hpp"
 #include "support/guarded_buffer.hpp"
 
+// An element of one's own: eighths, which have no -infinity.
+struct eighths {
+    signed char count;
+};
+template <>
+struct smx::dtype<eighths> {
+    using compute = float;
+    static float widen(eighths value) { return 0.125f * static_cast<float>(value.count); }
+    static eighths narrow(float value) { return {static_cast<signed char>(value * 8.0f)}; }
+    static eighths narrow(double value) { return {static_cast<signed char>(value * 8.0)}; }
+};
+
 namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
 
 // Score k is k + 1.
 template <class T>
@@ -106,6 +121,114 @@ TEST(load, an_input_of_ones_own) {
     EXPECT_EQ(t.middle[1][3], 2007.0f);
     EXPECT_EQ(t.edge_column(1), 9);
     EXPECT_EQ(t.edge[1], 2009.0f);
+}
+
+TEST(load, what_waited_in_the_tile_is_forgotten) {
+    smx::thread_group g;
+    smx::tile<1, 4, 3, float, smx::kept::weights> t;
+    t.factor = 0.25f;
+    smx::load(g, t, counted{}, smx::row_id{0, 0, 2, 2, 10}, {0, 10});
+    EXPECT_EQ(t.factor, 1.0f);
+}
+
+// A row of an input that dequantises: fetched as it lies in memory.
+struct quantised {
+    using compute = float;
+    signed char const* data;
+
+    struct row {
+        signed char const* start;
+        using compute = float;
+        template <int V>
+        int head() const {
+            return 0;
+        }
+        template <int V>
+        smx::pack<signed char, V> fetch(int col) const {
+            smx::pack<signed char, V> raw;
+            for (int i = 0; i < V; ++i) raw[i] = start[col + i];
+            return raw;
+        }
+        template <int V>
+        static smx::pack<float, V> widen(smx::pack<signed char, V> const& raw) {
+            smx::pack<float, V> values;
+            for (int i = 0; i < V; ++i) values[i] = 0.5f * static_cast<float>(raw[i]);
+            return values;
+        }
+    };
+    row bind(smx::row_id id) const { return {data + id.query * id.cols}; }
+};
+
+// In a tile that computes its hidden packs, what is not fetched is -infinity: no verb looks whether it can be visible.
+template <int Lanes, int Vec, int Packs, class Input>
+void expect_hidden_packs(Input const& input, int cols, bool all) {
+    using tile = smx::tile<Lanes, Vec, Packs, float, smx::kept::weights, smx::hidden_packs::computed>;
+    smx::row_id const row{0, 0, 0, 0, cols};
+    smx::interval const span{0, all ? cols : 0};
+    std::vector<int> held(static_cast<std::size_t>(cols), 0);
+    support::run_lanes<Lanes>([&](auto& g) {
+        tile t;
+        smx::load(g, t, input, row, span);
+        t.for_columns([&](int col, float score) {
+            ++held[static_cast<std::size_t>(col)];
+            if (all) {
+                ASSERT_TRUE(std::isfinite(score)) << "column " << col << " of " << cols;
+            } else {
+                ASSERT_EQ(score, -infinity) << "column " << col << " of " << cols;
+            }
+        });
+    });
+    for (int count : held) ASSERT_EQ(count, 1);
+}
+
+TEST(load, hidden_packs_that_are_computed) {
+    std::vector<eighths> const few(70, eighths{3});
+    std::vector<signed char> const bytes(70, 5);
+    for (int cols : {0, 1, 4, 7, 16, 31, 32, 63, 64}) {
+        support::guarded_buffer<float> const x(counting<float>(70), 3);
+        for (bool all : {true, false}) {
+            // Nothing of a hidden row is read.
+            smx::dense_input<float> const floats{all ? x.data() : nullptr, {0, 0, 0, 1}};
+            expect_hidden_packs<1, 4, 16>(floats, cols, all);
+            expect_hidden_packs<8, 4, 2>(floats, cols, all);
+            expect_hidden_packs<1, 1, 32>(floats, cols < 32 ? cols : 32, all);
+            expect_hidden_packs<1, 8, 8>(smx::dense_input<eighths>{all ? few.data() : nullptr, {0, 0, 0, 1}}, cols,
+                                         all);
+            expect_hidden_packs<2, 8, 4>(quantised{all ? bytes.data() : nullptr}, cols, all);
+            expect_hidden_packs<4, 2, 8>(counted{}, cols, all);
+        }
+    }
+}
+
+// What a GPU puts into its slots, which it widens all alike: -infinity for what was not fetched, from whatever row.
+template <class Source>
+void expect_stand_ins(Source const& source, bool knows_hidden) {
+    using computed = smx::tile<1, 4, 2, float, smx::kept::weights, smx::hidden_packs::computed>;
+    using skipped = smx::tile<1, 4, 2, float, smx::kept::weights>;
+    EXPECT_EQ((smx::detail::has_hidden<Source, 4>), knows_hidden);
+    auto const hidden = smx::detail::widened<computed, 4>(source, smx::detail::not_fetched<computed, 4>(source), false);
+    for (float score : hidden.data) EXPECT_EQ(score, -infinity);
+    // Where hidden packs are jumped over the mask hides what stands there, which no factor may make a NaN of.
+    auto const finite = smx::detail::widened<skipped, 4>(source, smx::detail::not_fetched<skipped, 4>(source), false);
+    for (float score : finite.data) EXPECT_TRUE(std::isfinite(score));
+    auto const one = smx::detail::widened<computed, 1>(source, smx::detail::not_fetched<computed, 1>(source), false);
+    EXPECT_EQ(one[0], -infinity);
+    auto const fetched = smx::detail::widened<computed, 4>(source, source.template fetch<4>(0), true);
+    for (float score : fetched.data) EXPECT_TRUE(std::isfinite(score));
+}
+
+TEST(load, what_stands_for_a_pack_that_is_not_fetched) {
+    smx::row_id const row{0, 0, 0, 0, 8};
+    support::guarded_buffer<float> const floats(counting<float>(8), 0);
+    support::guarded_buffer<smx::half> const halves(counting<smx::half>(8), 0);
+    support::guarded_buffer<eighths> const few(std::vector<eighths>(8, eighths{3}), 0);
+    std::vector<signed char> const bytes(8, 5);
+    expect_stand_ins(smx::dense_input<float>{floats.data(), {0, 0, 0, 1}}.bind(row), true);
+    expect_stand_ins(smx::dense_input<smx::half>{halves.data(), {0, 0, 0, 1}}.bind(row), true);
+    expect_stand_ins(smx::dense_input<eighths>{few.data(), {0, 0, 0, 1}}.bind(row), false);
+    expect_stand_ins(quantised{bytes.data()}.bind(row), false);
+    counted const input;
+    expect_stand_ins(smx::detail::input_row(input, row), true);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "smx/mask/bias.hpp"
@@ -10,6 +11,9 @@
 #include "smx/mask/lengths.hpp"
 #include "smx/mask/predicate.hpp"
 #include "smx/mask/tensor.hpp"
+#include "smx/row/resident.hpp"
+#include "support/compare.hpp"
+#include "support/emulated_group.hpp"
 #include "support/mask_cases.hpp"
 #include "support/mask_check.hpp"
 
@@ -152,6 +156,141 @@ TEST(mask, the_verb_leaves_visible_scores_alone) {
     auto t = filled_tile<smx::tile<1, 4, 3>>(11, 1, 1.5f, {0, 11});
     smx::mask(t, smx::no_mask{}.bind({0, 0, 0, 0, 11}, {1, 11}));
     for_each_column(t, [](int, float score) { EXPECT_EQ(score, 1.5f); });
+}
+
+template <class Mask>
+constexpr bool spans_row_of(Mask const&) {
+    return smx::spans_row<decltype(std::declval<Mask const&>().bind({}, {}))>;
+}
+
+TEST(mask, which_masks_see_the_row_or_nothing) {
+    int const length = 3;
+    float const bias = 0;
+    unsigned char const flag = 1;
+    auto const flags = smx::mask_tensor(&flag, {0, 0, 0, 0});
+    auto const biases = smx::bias_tensor(&bias, {0, 0, 0, 0});
+    auto const predicate = smx::visible_where([](smx::row_id, int) { return true; });
+    auto const causal = smx::causal_mask::top_left();
+    smx::key_lengths const lengths(&length);
+    EXPECT_TRUE(spans_row_of(smx::no_mask()) && spans_row_of(flags) && spans_row_of(biases) && spans_row_of(predicate));
+    EXPECT_FALSE(spans_row_of(causal) || spans_row_of(lengths) || spans_row_of(careless()));
+    EXPECT_TRUE(spans_row_of(smx::both(flags, biases, predicate)) && spans_row_of(smx::either(flags, predicate)));
+    EXPECT_FALSE(spans_row_of(smx::both(flags, causal)) || spans_row_of(smx::both(lengths, flags)));
+    EXPECT_FALSE(spans_row_of(smx::either(flags, causal)) || spans_row_of(smx::either(lengths, flags)));
+}
+
+// A scale that waits in the tile is applied before a bias is added to the scores, by masks without biases not at all.
+TEST(mask, the_scale_comes_before_a_bias) {
+    using tile = smx::tile<1, 4, 3, float, smx::kept::weights>;
+    std::vector<float> const values(11, 5.0f);
+    smx::row_id const row{0, 0, 0, 0, 11};
+    auto t = filled_tile<tile>(11, 1, 3.0f, {0, 11});
+    smx::scale(t, 0.5f);
+    smx::mask(t, smx::bias_tensor(values.data(), {0, 0, 0, 1}).bind(row, {1, 11}));
+    EXPECT_EQ(t.factor, 1.0f);
+    for_each_column(t, [](int, float score) { EXPECT_EQ(score, 6.5f); });
+    t = filled_tile<tile>(11, 1, 3.0f, {0, 11});
+    smx::scale(t, 0.5f);
+    std::vector<unsigned char> const flags(11, 1);
+    smx::mask(t, smx::mask_tensor(flags.data(), {0, 0, 0, 1}).bind(row, {1, 11}));
+    EXPECT_EQ(t.factor, 0.5f);
+    for_each_column(t, [](int, float score) { EXPECT_EQ(score, 3.0f); });
+}
+
+// A row of which nothing can be visible.
+struct unasked {
+    static constexpr bool tests = true;
+    static constexpr bool biases = true;
+    static constexpr bool spans_row = true;
+    smx::interval span() const { return {0, 0}; }
+    template <int V>
+    unsigned visible(int col) const {
+        ADD_FAILURE() << "asked about " << col;
+        return ~0U;
+    }
+    void add_to(smx::pack<float, 4>&, int col) const { ADD_FAILURE() << "asked about " << col; }
+    void add_to(smx::pack<float, 1>&, int col) const { ADD_FAILURE() << "asked about " << col; }
+};
+
+// Where hidden packs are computed, no mask asks about what was not loaded.
+TEST(mask, packs_that_were_not_loaded_are_not_asked_about) {
+    using tile = smx::tile<1, 4, 3, float, smx::kept::scores, smx::hidden_packs::computed>;
+    auto t = filled_tile<tile>(11, 1, -infinity, {0, 0});
+    smx::mask(t, unasked());
+    for_each_column(t, [](int, float score) { EXPECT_EQ(score, -infinity); });
+    // Nor about anything, where nothing is hidden.
+    t = filled_tile<tile>(11, 1, 2.0f, {0, 11});
+    smx::mask(t, smx::no_mask{}.bind({0, 0, 0, 0, 11}, {1, 11}));
+    for_each_column(t, [](int, float score) { EXPECT_EQ(score, 2.0f); });
+}
+
+// One row on a tile that computes its hidden packs, hidden elements of x being NaN and infinities.
+template <int Lanes, smx::kept Kept, class Mask, class Bias, class Visible>
+void expect_nothing_leaks(int cols, Mask const& mask, Bias const& bias, Visible const& visible) {
+    using tile = smx::tile<Lanes, 4, Lanes == 1 ? 16 : 2, float, Kept, smx::hidden_packs::computed>;
+    support::random_stream random(static_cast<unsigned long long>(cols));
+    float const garbage[] = {std::numeric_limits<float>::quiet_NaN(), infinity, -infinity, 3e38f};
+    std::vector<float> x(static_cast<std::size_t>(cols));
+    for (int k = 0; k < cols; ++k) {
+        bool const shown = visible(k) && bias(k) != -std::numeric_limits<double>::infinity();
+        x[static_cast<std::size_t>(k)] = shown ? static_cast<float>(random.normal()) : garbage[k % 4];
+    }
+    support::guarded_buffer<float> const input(x, 1);
+    for (float factor : {0.5f, -0.5f, 0.0f, -0.0f, 1e-30f, 0x1p126f, std::numeric_limits<float>::max(), -infinity}) {
+        support::guarded_buffer<float> y(x.size(), 1);
+        support::run_lanes<Lanes>([&](auto& g) {
+            smx::softmax_row<tile>(g, smx::dense_input<float>{input.data(), {0, 0, 0, 1}}, factor, mask,
+                                   smx::dense_output<float>{y.data(), {0, 0, 0, 1}}, smx::row_id{0, 0, 0, 0, cols},
+                                   smx::extents(1, cols), smx::empty_row::uniform);
+        });
+        auto const want = support::softmax_reference(
+            cols, [&](int k) { return static_cast<double>(x[static_cast<std::size_t>(k)]); },
+            static_cast<double>(factor), bias, visible, support::empty_gives::uniform);
+        ASSERT_TRUE(y.intact());
+        ASSERT_EQ(support::difference<float>(
+                      want, [&](int k) { return y[static_cast<std::size_t>(k)]; }, support::arithmetic::in_float),
+                  "")
+            << cols << " columns on " << Lanes << " lanes, factor " << factor;
+    }
+}
+
+template <int Lanes, smx::kept Kept>
+void expect_nothing_leaks_of_any() {
+    for (int cols : {1, 3, 8, 29, 64}) {
+        support::random_stream random(7);
+        std::vector<unsigned char> flags(static_cast<std::size_t>(cols));
+        std::vector<float> biases(flags.size());
+        for (auto& flag : flags) flag = random.coin() ? 1 : 0;
+        for (auto& bias : biases) bias = random.coin(0.3) ? -infinity : static_cast<float>(random.normal());
+        auto const flag_at = [&](int k) { return flags[static_cast<std::size_t>(k)] != 0; };
+        auto const bias_at = [&](int k) { return static_cast<double>(biases[static_cast<std::size_t>(k)]); };
+        auto const shown = smx::mask_tensor(flags.data(), {0, 0, 0, 1});
+        auto const added = smx::bias_tensor(biases.data(), {0, 0, 0, 1});
+        support::none_hidden const all;
+        support::no_bias const unbiased;
+        expect_nothing_leaks<Lanes, Kept>(cols, smx::no_mask(), unbiased, all);
+        expect_nothing_leaks<Lanes, Kept>(cols, shown, unbiased, flag_at);
+        expect_nothing_leaks<Lanes, Kept>(cols, smx::hidden_where(flags.data(), {0, 0, 0, 1}), unbiased,
+                                          [&](int k) { return !flag_at(k); });
+        expect_nothing_leaks<Lanes, Kept>(cols, added, bias_at, all);
+        expect_nothing_leaks<Lanes, Kept>(cols, smx::both(shown, added), bias_at, flag_at);
+        // One flag for the row: the row, or nothing.
+        for (unsigned char const flag : {static_cast<unsigned char>(0), static_cast<unsigned char>(1)}) {
+            auto const of_row = smx::mask_tensor(&flag, {0, 0, 0, 0});
+            auto const flagged = [&](int) { return flag != 0; };
+            expect_nothing_leaks<Lanes, Kept>(cols, of_row, unbiased, flagged);
+            expect_nothing_leaks<Lanes, Kept>(cols, smx::both(of_row, added), bias_at, flagged);
+            expect_nothing_leaks<Lanes, Kept>(cols, smx::either(of_row, shown), unbiased,
+                                              [&](int k) { return flag != 0 || flag_at(k); });
+        }
+    }
+}
+
+TEST(mask, hidden_elements_never_leak) {
+    expect_nothing_leaks_of_any<1, smx::kept::scores>();
+    expect_nothing_leaks_of_any<1, smx::kept::weights>();
+    expect_nothing_leaks_of_any<8, smx::kept::scores>();
+    expect_nothing_leaks_of_any<8, smx::kept::weights>();
 }
 
 }  // namespace

@@ -89,4 +89,49 @@ TYPED_TEST(normalize, empty_value) {
     EXPECT_EQ(smx::empty_value(none, smx::empty_row::zeros, 5), TypeParam(0));
 }
 
+// The weights of a lane whose scores the scale took to -infinity are finite, and none of them is written.
+TYPED_TEST(normalize, weights_that_the_scale_emptied) {
+    using tile = smx::tile<1, 4, 3, TypeParam, smx::kept::weights>;
+    TypeParam const lowest = std::numeric_limits<TypeParam>::lowest();
+    auto const emptied = [&] {
+        auto t = full_tile<tile>(lowest);
+        t.factor = TypeParam(4);
+        return t;
+    };
+    for (auto rule : {smx::empty_row::zeros, smx::empty_row::uniform, smx::empty_row::nan}) {
+        auto t = emptied();
+        auto const row = smx::merge(smx::statistics<TypeParam>(), smx::lane_statistics(t));
+        smx::normalize(t, row, rule, 12);
+        for (auto const& pack : t.middle) {
+            for (TypeParam y : pack.data) {
+                if (rule == smx::empty_row::nan) {
+                    EXPECT_TRUE(std::isnan(y));
+                } else {
+                    EXPECT_EQ(y, rule == smx::empty_row::zeros ? TypeParam(0) : TypeParam(1) / TypeParam(12));
+                }
+            }
+        }
+    }
+    // Another lane has a score.
+    auto t = emptied();
+    smx::normalize(t, smx::merge(smx::lane_statistics(t), {TypeParam(-3), TypeParam(1)}), smx::empty_row::nan, 13);
+    for (auto const& pack : t.middle) {
+        for (TypeParam y : pack.data) EXPECT_EQ(y, TypeParam(0));
+    }
+}
+
+// Hidden packs that are computed are written like all others.
+TYPED_TEST(normalize, hidden_packs_that_are_computed) {
+    using tile = smx::tile<1, 4, 3, TypeParam, smx::kept::weights, smx::hidden_packs::computed>;
+    tile t{};
+    t.cover(0, {0, 12}, 0, {0, 0});
+    for (auto& pack : t.middle) pack = smx::filled_pack<4>(-std::numeric_limits<TypeParam>::infinity());
+    auto const mine = smx::lane_statistics(t);
+    EXPECT_TRUE(mine.empty());
+    smx::normalize(t, mine, smx::empty_row::uniform, 12);
+    for (auto const& pack : t.middle) {
+        for (TypeParam y : pack.data) EXPECT_EQ(y, TypeParam(1) / TypeParam(12));
+    }
+}
+
 }  // namespace

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "smx/group.hpp"
 #include "support/data.hpp"
 #include "support/emulated_group.hpp"
 
@@ -215,6 +216,84 @@ TEST(reduce_weights, a_tile_may_keep_its_exponentials) {
     EXPECT_EQ(t.edge[0], 1.0f);
     EXPECT_NEAR(static_cast<double>(t.middle[0][0]), std::exp(-1.0), 1e-7);
     EXPECT_NEAR(static_cast<double>(stats.sum), 1 + 8 * std::exp(-1.0), 1e-6);
+}
+
+// A tile whose scale still waits: the maximum is a product, the weights are of products.
+TYPED_TEST(reduce, a_factor_that_waits_is_in_the_statistics) {
+    using tile = smx::tile<1, 4, 2, TypeParam, smx::kept::weights>;
+    tile t{};
+    t.cover(0, {0, 9}, 1, {0, 9});
+    for (auto& pack : t.middle) pack = smx::filled_pack<4>(TypeParam(2));
+    for (TypeParam& edge : t.edge.data) edge = TypeParam(4);
+    t.factor = TypeParam(0.3);
+    TypeParam const volatile product = TypeParam(4) * TypeParam(0.3);
+    auto const stats = smx::lane_statistics(t);
+    EXPECT_EQ(stats.max, product);
+    EXPECT_EQ(t.max, product);
+    EXPECT_EQ(t.edge[0], TypeParam(1));
+    EXPECT_NEAR(static_cast<double>(t.middle[1][3]), std::exp(-0.6), 1e-7);
+    double const sum = 1 + 8 * std::exp(-0.6);
+    EXPECT_NEAR(static_cast<double>(stats.sum), sum, 1e-6);
+    EXPECT_NEAR(static_cast<double>(smx::log_sum_exp_of(stats)), 1.2 + std::log(sum), 1e-6);
+}
+
+TYPED_TEST(reduce, a_slope_is_a_factor_of_the_exponent) {
+    TypeParam const slope = smx::slope_of(TypeParam(0.25));
+    EXPECT_NEAR(static_cast<double>(smx::weight(TypeParam(3), TypeParam(7), slope)), std::exp(-1.0), 1e-7);
+    EXPECT_EQ(smx::weight(TypeParam(7), TypeParam(7), slope), TypeParam(1));
+    EXPECT_EQ(smx::weight(-this->infinity, TypeParam(7), slope), TypeParam(0));
+    EXPECT_NEAR(static_cast<double>(smx::weight(TypeParam(6), TypeParam(7))), std::exp(-1.0), 1e-7);
+    // No factor that may wait makes anything else of these.
+    for (TypeParam factor : {smx::largest_folded_factor<TypeParam>(), smx::smallest_folded_factor<TypeParam>()}) {
+        TypeParam const top = std::numeric_limits<TypeParam>::max();
+        EXPECT_EQ(smx::weight(top, top, smx::slope_of(factor)), TypeParam(1));
+        EXPECT_EQ(smx::weight(-top, top, smx::slope_of(factor)), TypeParam(0));
+        EXPECT_TRUE(std::isnan(smx::weight(this->infinity, this->infinity, smx::slope_of(factor))));
+    }
+}
+
+// A scale that took the maximum to an infinity left weights that were finite: one lane answers as many do.
+template <class Group, class Real>
+void expect_overflows_seen(Group& g) {
+    Real const infinity = std::numeric_limits<Real>::infinity(), nan = std::numeric_limits<Real>::quiet_NaN();
+    using statistics = smx::statistics<Real>;
+    auto const none = smx::all_reduce(g, statistics{-infinity, Real(5)});
+    EXPECT_EQ(none.max, -infinity);
+    EXPECT_EQ(none.sum, Real(0));
+    EXPECT_TRUE(none.empty());
+    EXPECT_EQ(smx::reciprocal(none), Real(0));
+    EXPECT_EQ(smx::log_sum_exp_of(none), -infinity);
+    for (auto const& poisoned : {statistics{infinity, Real(2)}, statistics{-infinity, nan}, statistics{Real(1), nan}}) {
+        auto const all = smx::all_reduce(g, poisoned);
+        EXPECT_TRUE(std::isnan(all.sum));
+        EXPECT_FALSE(all.empty());
+        EXPECT_TRUE(std::isnan(smx::log_sum_exp_of(all)));
+    }
+    auto const plain = smx::all_reduce(g, statistics{std::numeric_limits<Real>::lowest(), Real(0.75)});
+    EXPECT_EQ(plain.max, std::numeric_limits<Real>::lowest());
+    EXPECT_EQ(plain.sum, Real(0.75) * Group::size);
+    // In chunks of a row, too.
+    EXPECT_TRUE(smx::merge(statistics(), statistics{-infinity, Real(5)}).empty());
+    EXPECT_EQ(smx::merge(statistics{Real(2), Real(1)}, statistics{-infinity, Real(5)}).sum, Real(1));
+}
+
+TYPED_TEST(reduce, a_maximum_that_overflowed) {
+    smx::thread_group one;
+    expect_overflows_seen<smx::thread_group, TypeParam>(one);
+    support::run_lanes<8>([](auto& g) { expect_overflows_seen<support::emulated_group<8>, TypeParam>(g); });
+}
+
+// Every score of a row, times its factor, is -infinity.
+TYPED_TEST(reduce, a_factor_that_waits_can_empty_a_row) {
+    using tile = smx::tile<1, 4, 2, TypeParam, smx::kept::weights>;
+    tile t{};
+    t.cover(0, {0, 8}, 0, {0, 8});
+    for (auto& pack : t.middle) pack = smx::filled_pack<4>(std::numeric_limits<TypeParam>::lowest());
+    t.factor = TypeParam(2);
+    smx::thread_group g;
+    auto const stats = smx::reduce(g, t);
+    EXPECT_EQ(stats.max, -this->infinity);
+    EXPECT_TRUE(stats.empty());
 }
 
 }  // namespace

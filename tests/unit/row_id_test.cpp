@@ -153,12 +153,29 @@ TEST(interval, no_pack_touches_an_empty_intersection) {
                     for (int width : {1, 2, 4, 8}) {
                         for (int col = 0; col < 6 && !any; ++col)
                             EXPECT_FALSE(col < both.end && col + width > both.begin)
-                                << "[" << a << ", " << b << ") and [" << c << ", " << d << "), pack of " << width << " at " << col;
+                                << "[" << a << ", " << b << ") and [" << c << ", " << d << "), pack of " << width
+                                << " at " << col;
                     }
                     EXPECT_EQ(both.begin < both.end, any);
                 }
             }
         }
+    }
+}
+
+// Rows of which only the index is asked for.
+TEST(row_id, plain_rows_are_queries) {
+    int64 const count = (int64{1} << 33) + 3;
+    smx::row_range const rows(count, 19);
+    EXPECT_EQ(rows.count(), count);
+    EXPECT_EQ(rows.cols(), 19);
+    for (int64 index : {int64{0}, int64{1}, int64{12345}, (int64{1} << 32) + 7, count - 1}) {
+        smx::row_id const row = rows[index];
+        EXPECT_EQ(row.batch, 0);
+        EXPECT_EQ(row.head, 0);
+        EXPECT_EQ(row.query, index);
+        EXPECT_EQ(row.index, index);
+        EXPECT_EQ(row.cols, 19);
     }
 }
 

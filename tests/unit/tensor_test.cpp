@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
@@ -113,6 +114,34 @@ TEST(tensor, the_store_policy_is_part_of_the_type) {
     static_assert(smx::hidden_policy<smx::dense_output<float, smx::hidden::keep>> == smx::hidden::keep);
     struct own_output {};
     static_assert(smx::hidden_policy<own_output> == smx::hidden::zeros);
+}
+
+// Rows that lie evenly apart are found by their index, others by their strides.
+TEST(tensor, rows_by_index) {
+    float data[64];
+    smx::row_id const row{1, 2, 3, 7, 5};
+    EXPECT_EQ((smx::dense_input<float>{data + 32, {1, 2, 3, 1}}.bind(row).start - data), 32 + 1 + 4 + 9);
+    EXPECT_EQ((smx::dense_output<float>{data + 32, {1, 2, 3, 1}}.bind(row).start - data), 32 + 1 + 4 + 9);
+    for (smx::int64 step : {smx::int64{4}, smx::int64{-4}, smx::int64{1}}) {
+        EXPECT_EQ((smx::dense_input<float>{data + 32, {1, 2, 3, 1}, step}.bind(row).start - data), 32 + 7 * step);
+        EXPECT_EQ((smx::dense_output<float>{data + 32, {1, 2, 3, 1}, step}.bind(row).start - data), 32 + 7 * step);
+    }
+}
+
+template <class T, int V>
+void expect_hidden() {
+    using row = typename smx::dense_input<T>::row;
+    auto const values = row::template widen<V>(row::template hidden<V>());
+    for (int i = 0; i < V; ++i) {
+        ASSERT_TRUE(std::isinf(values[i]) && values[i] < 0) << i;
+    }
+}
+
+TYPED_TEST(dense, a_hidden_pack_widens_to_minus_infinity) {
+    expect_hidden<TypeParam, 1>();
+    expect_hidden<TypeParam, 4>();
+    expect_hidden<TypeParam, 8>();
+    expect_hidden<TypeParam, 32>();
 }
 
 }  // namespace

@@ -171,4 +171,84 @@ TEST(tile, packs_with_a_visible_column_are_visited) {
     expect_visible_packs_visited<8, 16, 3>();
 }
 
+// What every pack is asked, against what it means.
+template <int Lanes, int Vec, int Packs, smx::hidden_packs Hidden>
+void expect_places(int begin, int cols, int head, smx::interval visible) {
+    using tile = smx::tile<Lanes, Vec, Packs, float, smx::kept::scores, Hidden>;
+    int const end = begin + cols;
+    int const first = begin + std::min(head, cols), last = first + (end - first) / Vec * Vec;
+    for (int rank = 0; rank < Lanes; ++rank) {
+        tile t{};
+        t.cover(rank, {begin, end}, head, visible);
+        for (int p = 0; p < Packs; ++p) {
+            int const col = first + (p * Lanes + rank) * Vec;
+            ASSERT_EQ(t.pack_column(p), col);
+            bool touches = false, within = col + Vec <= last;
+            for (int k = col; k < col + Vec; ++k) {
+                bool const seen = k < last && k >= visible.begin && k < visible.end;
+                touches = touches || seen;
+                within = within && seen;
+            }
+            SCOPED_TRACE(::testing::Message()
+                         << "pack of " << Vec << " at " << col << " of [" << begin << ", " << end << "), head " << head
+                         << ", span [" << visible.begin << ", " << visible.end << ")");
+            ASSERT_EQ(t.exists(p), col < last);
+            ASSERT_EQ(t.touches_seen(p), touches);
+            ASSERT_EQ(t.within_seen(p), within);
+            if constexpr (!tile::skips) {
+                ASSERT_TRUE(t.is_live(p / tile::packs_per_block)) << "hidden packs are computed";
+            } else if (touches) {
+                ASSERT_TRUE(t.is_live(p / tile::packs_per_block));
+            }
+            if (t.is_whole(p / tile::packs_per_block)) {
+                ASSERT_TRUE(within);
+            }
+        }
+        // Edge elements are fetched where the row is seen at all.
+        if (!tile::skips) {
+            ASSERT_EQ(t.map.wanted, visible.begin < visible.end ? end : begin);
+        }
+    }
+}
+
+template <int Lanes, int Vec, int Packs>
+void sweep_places() {
+    constexpr int capacity = Lanes * Vec * Packs;
+    std::set<int> lengths{0, 1, Vec, capacity / 2 + 1, capacity - 1, capacity};
+    for (int cols : lengths) {
+        for (int begin : {0, 96, static_cast<int>(smx::most_columns) - capacity}) {
+            for (int head : {0, 1, Vec - 1}) {
+                if (head >= Vec || (begin != 0 && head != 0)) continue;
+                int const row_end = begin + cols + 5;
+                using smx::hidden_packs;
+                expect_places<Lanes, Vec, Packs, hidden_packs::computed>(begin, cols, head, {0, row_end});
+                expect_places<Lanes, Vec, Packs, hidden_packs::computed>(begin, cols, head, {0, 0});
+                int const step = std::max(1, cols / 9);
+                for (int from = 0; from <= cols; from += step) {
+                    for (int to = from; to <= cols; to += step) {
+                        expect_places<Lanes, Vec, Packs, hidden_packs::skipped>(begin, cols, head,
+                                                                                {begin + from, begin + to});
+                    }
+                }
+                expect_places<Lanes, Vec, Packs, hidden_packs::skipped>(begin, cols, head, {0, row_end});
+            }
+        }
+    }
+}
+
+TEST(tile, packs_know_their_place) {
+    sweep_places<1, 8, 4>();
+    sweep_places<1, 1, 32>();
+    sweep_places<1, 2, 7>();
+    sweep_places<4, 4, 5>();
+    sweep_places<8, 8, 2>();
+    sweep_places<16, 2, 8>();
+    sweep_places<2, 16, 32>();
+}
+
+TEST(tile, nothing_waits_for_a_factor_at_first) {
+    smx::tile<1, 4, 1, float, smx::kept::weights> t;
+    EXPECT_EQ(t.factor, 1.0f);
+}
+
 }  // namespace
