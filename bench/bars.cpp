@@ -58,7 +58,8 @@ std::string short_name(smx::policy const& p) {
                              : p.body == smx::body_kind::staged ? "staged"
                                                                 : "online";
     return std::string(body) + " " + std::to_string(p.lanes) + " lanes × " + std::to_string(p.packs) + " packs of " +
-           std::to_string(p.vec) + ", " + std::to_string(p.threads) + " threads";
+           std::to_string(p.vec) + ", " + (p.blocks > 1 ? std::to_string(p.blocks) + " × " : "") +
+           std::to_string(p.threads) + " threads";
 }
 
 void require(smx::status const& s) {
@@ -288,6 +289,7 @@ public:
         smx::device_limits limits;
         limits.shared_bytes_per_block = device_.shared_bytes_per_block;
         limits.bulk_copies = device_.bulk_copies;
+        limits.cluster_blocks = device_.cluster_blocks;
         return limits;
     }
 

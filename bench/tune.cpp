@@ -24,8 +24,9 @@ namespace {
 
 struct settings {
     std::vector<dtype> types = {dtype::half, dtype::bfloat16, dtype::float32};
-    std::vector<int64> cols = {8,    16,   32,   64,   100,  128,  200,  256,   500,   512,   768,   1000,  1024,
-                               1536, 2047, 2048, 3072, 4096, 6144, 8192, 10000, 12288, 16384, 32768, 65536, 131072};
+    std::vector<int64> cols = {8,     16,    32,    64,    100,   128,    200,    256,    500,   512,   768,
+                               1000,  1024,  1536,  2047,  2048,  3072,   4096,   6144,   8192,  10000, 12288,
+                               16384, 20001, 32768, 40000, 65536, 100000, 131072, 200000, 262144};
     std::size_t megabytes = 512;
     double limit = 540, pause = 0.1;
     bool all = false;
@@ -82,6 +83,7 @@ public:
           start_(std::chrono::steady_clock::now()) {
         limits_.shared_bytes_per_block = device.shared_bytes_per_block;
         limits_.bulk_copies = device.bulk_copies;
+        limits_.cluster_blocks = device.cluster_blocks;
         options_.launches = 9;
         options_.warm_ups = 2;
         options_.pause = s.pause;

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "smx/policy.hpp"
+
 namespace bench {
 namespace {
 
@@ -218,6 +220,7 @@ bool find_gpu(gpu& found, std::string& why) {
     found.l2_bytes = properties.l2CacheSize;
     found.shared_bytes_per_block = static_cast<int64>(properties.sharedMemPerBlockOptin);
     found.bulk_copies = properties.major >= 9;
+    found.cluster_blocks = smx::cluster_blocks_of(properties.major);
     std::size_t free_bytes = 0, all_bytes = 0;
     must(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo");
     found.free_bytes = static_cast<int64>(free_bytes);

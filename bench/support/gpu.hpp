@@ -23,6 +23,7 @@ struct gpu {
     int64 l2_bytes = 0;
     int64 shared_bytes_per_block = 0;
     bool bulk_copies = false;
+    int cluster_blocks = 1;  // the most of a cluster
     int64 free_bytes = 0;
     double most_mhz = 0;
 };

@@ -34,6 +34,16 @@ void append_blocks(std::vector<candidate>& list) {
     append<T, smx::resident<group, Vec, 2>, smx::resident<group, Vec, 4>, smx::resident<group, Vec, 8>>(list);
 }
 
+template <class T, int Blocks, int Vec>
+void append_clusters(std::vector<candidate>& list) {
+    using narrow = smx::cluster_group<128, Blocks>;
+    using group = smx::cluster_group<256, Blocks>;
+    using wide = smx::cluster_group<512, Blocks>;
+    append<T, smx::resident<narrow, Vec, 8>, smx::resident<group, Vec, 2>, smx::resident<group, Vec, 4>,
+           smx::resident<group, Vec, 5>, smx::resident<group, Vec, 6>, smx::resident<group, Vec, 7>,
+           smx::resident<group, Vec, 8>, smx::resident<wide, Vec, 4>, smx::resident<wide, Vec, 8>>(list);
+}
+
 template <class T>
 std::vector<candidate> candidates() {
     constexpr int vec = 16 / int{sizeof(T)};
@@ -60,6 +70,10 @@ std::vector<candidate> candidates() {
     append_blocks<T, 256, vec>(list);
     append_blocks<T, 512, vec>(list);
     append_blocks<T, 1024, vec>(list);
+    append_clusters<T, 2, vec>(list);
+    append_clusters<T, 4, vec>(list);
+    append_clusters<T, 8, vec>(list);
+    append_clusters<T, 16, vec>(list);
     append<T, smx::chunked_staged<block_group<256>, vec, 4>, smx::chunked_staged<block_group<512>, vec, 4>,
            smx::chunked_staged<block_group<1024>, vec, 4>>(list);
     append<T, smx::chunked_online<warp_group<32>, vec, 4>, smx::chunked_online<block_group<256>, vec, 4>,

@@ -7,9 +7,9 @@
 
 namespace bench {
 
-enum class family { thread, part_of_warp, warp, block, staged, online };
-inline constexpr family every_family[] = {family::thread, family::part_of_warp, family::warp,
-                                          family::block,  family::staged,       family::online};
+enum class family { thread, part_of_warp, warp, block, cluster, staged, online };
+inline constexpr family every_family[] = {family::thread,  family::part_of_warp, family::warp,  family::block,
+                                          family::cluster, family::staged,       family::online};
 
 constexpr char const* name_of(family f) {
     switch (f) {
@@ -21,6 +21,8 @@ constexpr char const* name_of(family f) {
             return "warp";
         case family::block:
             return "block";
+        case family::cluster:
+            return "cluster";
         case family::staged:
             return "staged";
         case family::online:
@@ -32,6 +34,7 @@ constexpr char const* name_of(family f) {
 constexpr family family_of(smx::policy const& p) {
     if (p.body == smx::body_kind::staged) return family::staged;
     if (p.body == smx::body_kind::online) return family::online;
+    if (p.blocks > 1) return family::cluster;
     return p.lanes == 1    ? family::thread
            : p.lanes < 32  ? family::part_of_warp
            : p.lanes == 32 ? family::warp

@@ -25,10 +25,12 @@ public:
     }
 };
 
-// Defined in group/warp.cuh and group/block.cuh; named here so that a policy can be spelled without a CUDA compiler.
+// Defined in group/warp.cuh, group/block.cuh and group/cluster.cuh; named here so that a policy can be spelled without a CUDA compiler.
 template <int Lanes>
 class warp_group;
 template <int Threads>
 class block_group;
+template <int Threads, int Blocks>
+class cluster_group;
 
 SMX_END

@@ -59,7 +59,7 @@ inline status current_device(int& device, device_limits& limits) {
             shared_bytes[device].set(bytes);
         }
     }
-    limits = {bytes, major >= 9};
+    limits = {bytes, major >= 9, cluster_blocks_of(major)};
     return {};
 }
 
@@ -78,9 +78,22 @@ static status allow_shared_memory(int device, int64 bytes, device_limits limits)
     return {};
 }
 
-// Bulk copies need code compiled for 9.0: a device of 9.0 may run what was compiled for less.
+// Lets a kernel have clusters of more than the 8 blocks that every kernel may; once a kernel and device.
 template <class Kernel, class Operands>
-static status has_bulk_copies(int device, bool& has) {
+static status allow_large_clusters(int device) {
+    static shared_number allowed[most_devices];
+    if (device < most_devices && allowed[device].get() != 0) return {};
+    cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>),
+                                                   cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    if (error != cudaSuccess) return cuda_status(error, "cudaFuncSetAttribute");
+    if (device < most_devices) allowed[device].set(1);
+    return {};
+}
+
+// Bulk copies and clusters need code compiled for 9.0: a device of 9.0 may run what was compiled for less. Takes from `limits` what the
+// code has not.
+template <class Kernel, class Operands>
+static status limit_to_code(int device, device_limits& limits) {
     static shared_number versions[most_devices];
     int version = device < most_devices ? versions[device].get() : 0;
     if (version == 0) {
@@ -90,7 +103,10 @@ static status has_bulk_copies(int device, bool& has) {
         version = attributes.ptxVersion;
         if (device < most_devices) versions[device].set(version);
     }
-    has = version >= 90;
+    if (version < 90) {
+        limits.bulk_copies = false;
+        limits.cluster_blocks = 1;
+    }
     return {};
 }
 
@@ -106,11 +122,12 @@ status check_kernel(row_shape shape) {
 }
 
 // Requires  o passed check() and has rows
+// Gives     errc::device_limit where the kernel cannot run; limits then says what its code has
 template <class Kernel, class Operands>
-static status launch_checked(cudaStream_t stream, Operands const& o, row_shape shape, int device, device_limits limits) {
-    if constexpr (Kernel::value.body == body_kind::packed) {
+static status launch_checked(cudaStream_t stream, Operands const& o, row_shape shape, int device, device_limits& limits) {
+    if constexpr (Kernel::value.body == body_kind::packed || Kernel::blocks > 1) {
         if (limits.bulk_copies) {
-            if (status const s = has_bulk_copies<Kernel, Operands>(device, limits.bulk_copies); !s) return s;
+            if (status const s = limit_to_code<Kernel, Operands>(device, limits); !s) return s;
         }
     }
     int64 const shared = Kernel::shared_bytes(shape);
@@ -119,15 +136,27 @@ static status launch_checked(cudaStream_t stream, Operands const& o, row_shape s
     if constexpr (Kernel::value.body == body_kind::staged || Kernel::value.body == body_kind::packed) {
         if (status const s = allow_shared_memory<Kernel, Operands>(device, shared, limits); !s) return s;
     }
-    constexpr int64 most_x = 0x7fffffff, most_y = 65535;
-    int64 const blocks = (o.rows.count() - 1) / Kernel::rows_per_block + 1;
-    int64 const y = (blocks - 1) / most_x + 1;
+    // Clusters lie along x, whole: counted first, so that every y has a multiple of their blocks.
+    constexpr int64 most_x = 0x7fffffff / Kernel::blocks, most_y = 65535;
+    int64 const clusters = (o.rows.count() - 1) / Kernel::rows_per_block + 1;
+    int64 const y = (clusters - 1) / most_x + 1;
     if (y > most_y) return detail::wrong(errc::too_large, "batch * heads * queries", "few enough rows for one grid of this kernel", o.rows.count());
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(static_cast<unsigned>(y == 1 ? blocks : (blocks - 1) / y + 1), static_cast<unsigned>(y));
+    config.gridDim = dim3(static_cast<unsigned>((y == 1 ? clusters : (clusters - 1) / y + 1) * Kernel::blocks), static_cast<unsigned>(y));
     config.blockDim = dim3(Kernel::threads);
     config.dynamicSmemBytes = static_cast<size_t>(shared);
     config.stream = stream;
+    cudaLaunchAttribute attribute;
+    if constexpr (Kernel::blocks > 1) {
+        if constexpr (Kernel::blocks > 8) {
+            if (status const s = allow_large_clusters<Kernel, Operands>(device); !s) return s;
+        }
+        attribute.id = cudaLaunchAttributeClusterDimension;
+        attribute.val.clusterDim.x = static_cast<unsigned>(Kernel::blocks);
+        attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+        config.attrs = &attribute;
+        config.numAttrs = 1;
+    }
     return cuda_status(cudaLaunchKernelEx(&config, softmax_kernel<Kernel, Operands>, o), "kernel launch");
 }
 
@@ -166,9 +195,11 @@ static status launch_auto(cudaStream_t stream, shaped_input<Input> const& x, Fac
     device_limits limits;
     if (status const s = launching::current_device(device, limits); !s) return s;
     row_shape const shape = detail::shape_of(o);
-    return detail::with_first(detail::automatic_kernels<pack_columns_of<Input>>(), shape, limits, [&](auto kernel) {
-        return launching::launch_checked<decltype(kernel)>(stream, o, shape, device, limits);
-    });
+    auto const launch_chosen = [&](auto kernel) { return launching::launch_checked<decltype(kernel)>(stream, o, shape, device, limits); };
+    using kernels = detail::automatic_kernels<pack_columns_of<Input>>;
+    status const s = detail::with_first(kernels(), shape, limits, launch_chosen);
+    // What the device can do the code may not: then the next kernel that needs less.
+    return s.code == errc::device_limit ? detail::with_first(kernels(), shape, limits, launch_chosen) : s;
 }
 
 SMX_END_KERNELS

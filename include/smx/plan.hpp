@@ -55,9 +55,14 @@ inline int explain(policy const& p, char* buffer, int size) {
                               : p.body == body_kind::packed ? "rows move through shared memory as one piece"
                               : p.body == body_kind::staged ? "the row's weights wait in shared memory"
                                                             : "the row is read twice";
-    return snprintf(buffer, size > 0 ? static_cast<unsigned long>(size) : 0,
-                    "%d lanes a row, %d threads a block, packs of %d columns, %d a lane (%d columns at a time); %s", p.lanes, p.threads, p.vec,
-                    p.packs, p.columns(), waits);
+    unsigned long const room = size > 0 ? static_cast<unsigned long>(size) : 0;
+    if (p.blocks > 1) {
+        return snprintf(buffer, room,
+                        "%d lanes a row, a cluster of %d blocks of %d threads, packs of %d columns, %d a lane (%d columns at a time); %s",
+                        p.lanes, p.blocks, p.threads, p.vec, p.packs, p.columns(), waits);
+    }
+    return snprintf(buffer, room, "%d lanes a row, %d threads a block, packs of %d columns, %d a lane (%d columns at a time); %s", p.lanes,
+                    p.threads, p.vec, p.packs, p.columns(), waits);
 }
 
 SMX_END

@@ -11,17 +11,18 @@ enum class body_kind { resident, packed, staged, online };
 // The numbers that name a kernel.
 struct policy {
     body_kind body;
-    int lanes;    // that share a row
-    int threads;  // a block
-    int vec;      // columns a pack
-    int packs;    // a lane (and chunk)
+    int lanes;       // that share a row
+    int threads;     // a block
+    int vec;         // columns a pack
+    int packs;       // a lane (and chunk)
+    int blocks = 1;  // that share a row, as a cluster
 
     // Columns that fit the lanes' registers: the longest row of a resident or packed kernel, the chunk of any other.
     SMX_HD constexpr int columns() const { return lanes * vec * packs; }
 };
 
 SMX_HD constexpr bool operator==(policy const& a, policy const& b) {
-    return a.body == b.body && a.lanes == b.lanes && a.threads == b.threads && a.vec == b.vec && a.packs == b.packs;
+    return a.body == b.body && a.lanes == b.lanes && a.threads == b.threads && a.vec == b.vec && a.packs == b.packs && a.blocks == b.blocks;
 }
 SMX_HD constexpr bool operator!=(policy const& a, policy const& b) { return !(a == b); }
 
@@ -32,7 +33,11 @@ inline constexpr int64 static_shared_bytes = 2 * 1024;
 struct device_limits {
     int64 shared_bytes_per_block = 48 * 1024;  // with opt-in, where the device has it
     bool bulk_copies = false;                  // compute capability 9.0 and later
+    int cluster_blocks = 1;                    // the most blocks of a cluster; 1: no clusters
 };
+
+// The most blocks of a cluster, from a device's major compute capability. 8 is what every device with clusters has.
+SMX_HD constexpr int cluster_blocks_of(int major) { return major < 9 ? 1 : major <= 10 ? 16 : 8; }
 
 // What of a call decides between kernels.
 struct row_shape {
@@ -48,6 +53,8 @@ template <class Group>
 constexpr int usual_threads = 128;
 template <int Threads>
 constexpr int usual_threads<block_group<Threads>> = Threads;
+template <int Threads, int Blocks>
+constexpr int usual_threads<cluster_group<Threads, Blocks>> = Threads;
 
 template <class Group>
 constexpr int group_size = Group::size;
@@ -55,6 +62,20 @@ template <int Lanes>
 constexpr int group_size<warp_group<Lanes>> = Lanes;
 template <int Threads>
 constexpr int group_size<block_group<Threads>> = Threads;
+template <int Threads, int Blocks>
+constexpr int group_size<cluster_group<Threads, Blocks>> = Threads * Blocks;
+
+template <class Group>
+constexpr int group_blocks = 1;
+template <int Threads, int Blocks>
+constexpr int group_blocks<cluster_group<Threads, Blocks>> = Blocks;
+
+// What a mask asks of a lane's registers.
+struct mask_traits {
+    bool tests, biases, spans_row;
+};
+template <class Seen>
+inline constexpr mask_traits traits_of = {mask_tests<Seen>, mask_biases<Seen>, spans_row<Seen>};
 
 // What kernel types have in common.
 template <class Group, int Vec, int Packs, int Threads, body_kind Body>
@@ -62,29 +83,33 @@ struct kernel_type {
     using group = Group;
     static constexpr int lanes = group_size<Group>;
     static constexpr int threads = Threads;
-    static_assert(Threads % lanes == 0 && Threads >= 1 && Threads <= 1024, "a block holds whole groups, and at most 1024 threads");
+    static constexpr int blocks = group_blocks<Group>;
+    static_assert(blocks > 1 || (Threads % lanes == 0 && Threads >= 1 && Threads <= 1024),
+                  "a block holds whole groups, and at most 1024 threads");
+    static_assert(blocks == 1 || Threads * blocks == lanes, "the threads of a cluster's blocks are its group's: leave them out");
     // As many blocks an SM as leave a lane the registers that it needs without spills (ptxas, sm_90): other rows hide a row's latency.
     // 64 elements a lane, 16384 columns of half on an H200: 768 threads reach 0.98 of copy, 512 reach 0.85.
-    static SMX_HD constexpr int blocks_per_sm(bool tests, bool biases) {
+    static SMX_HD constexpr int blocks_per_sm(mask_traits seen) {
         constexpr int elements = Vec * Packs;
         constexpr bool short_row = Body == body_kind::resident || Body == body_kind::packed;
-        bool const asks = tests || biases;
-        int const wanted = !short_row                ? 512
-                           : elements <= 16          ? 1280
-                           : elements <= 24          ? 1152
-                           : elements > 36           ? (Threads <= 256 && !asks ? 768 : 512)
-                           : tests && biases         ? 768
-                           : biases                  ? 1024
-                           : tests                   ? 1152
-                           : Body == body_kind::packed ? 1152
-                           : lanes >= 64             ? 1280
-                                                     : 1024;
+        bool const asks = seen.tests || seen.biases;
+        int const wanted = !short_row                   ? 512
+                           : elements <= 16             ? 1280
+                           : elements <= 24             ? 1152
+                           : elements > 40              ? (Threads <= 256 && !asks && seen.spans_row ? 768 : 512)
+                           : elements > 36              ? (!asks ? 1024 : 512)
+                           : seen.tests && seen.biases  ? 768
+                           : seen.biases                ? 1024
+                           : seen.tests                 ? 1152
+                           : Body == body_kind::packed  ? 1152
+                           : lanes >= 64                ? 1280
+                                                        : 1024;
         constexpr int threads_per_sm = SMX_ARCH == 750 ? 1024 : 1536;  // what every GPU since 8.0 takes; 7.5 takes 1024
         constexpr int most_blocks = SMX_ARCH == 750 || SMX_ARCH == 860 || SMX_ARCH == 890 ? 16 : 24;
-        int const blocks = (wanted < threads_per_sm ? wanted : threads_per_sm) / Threads;
-        return blocks < 1 ? 1 : blocks > most_blocks ? most_blocks : blocks;
+        int const fit = (wanted < threads_per_sm ? wanted : threads_per_sm) / Threads;
+        return fit < 1 ? 1 : fit > most_blocks ? most_blocks : fit;
     }
-    static constexpr policy value{Body, lanes, Threads, Vec, Packs};
+    static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks};
 
     template <class Compute, class Seen>
     using tile_type = tile<lanes, Vec, Packs, Compute, Body == body_kind::online ? kept::scores : kept::weights,
@@ -92,8 +117,9 @@ struct kernel_type {
     template <class Operands>
     using tile_of = tile_type<typename Operands::compute, typename Operands::seen_type>;
 
-    static constexpr int rows_per_block = Threads / lanes;
+    static constexpr int rows_per_block = blocks > 1 ? 1 : Threads / lanes;  // or per cluster
     static SMX_HD constexpr int64 shared_bytes(row_shape) { return 0; }
+    static SMX_HD constexpr bool has_blocks(device_limits limits) { return blocks <= limits.cluster_blocks; }
 };
 
 }  // namespace detail
@@ -101,7 +127,9 @@ struct kernel_type {
 // The row waits in registers: up to lanes * Vec * Packs columns.
 template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
 struct resident : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::resident> {
-    static SMX_HD constexpr bool can_run(row_shape shape, device_limits) { return shape.cols <= resident::value.columns(); }
+    static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
+        return resident::has_blocks(limits) && shape.cols <= resident::value.columns();
+    }
 
     template <class Operands>
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
@@ -135,6 +163,8 @@ struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packe
 // Weights wait in shared memory, a chunk at a time: as long a row as the device has shared memory for.
 template <class Group, int Vec, int Packs>
 struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_size<Group>, body_kind::staged> {
+    static_assert(detail::group_blocks<Group> == 1, "a staged row waits in the shared memory of one block: write resident or chunked_online");
+
     static SMX_HD constexpr int64 shared_bytes(row_shape shape) {
         using float_tile = typename chunked_staged::template tile_type<float, no_mask::row>;
         using double_tile = typename chunked_staged::template tile_type<double, no_mask::row>;
@@ -155,7 +185,7 @@ struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_siz
 // The row is read twice: any length, no memory.
 template <class Group, int Vec, int Packs>
 struct chunked_online : detail::kernel_type<Group, Vec, Packs, detail::usual_threads<Group>, body_kind::online> {
-    static SMX_HD constexpr bool can_run(row_shape, device_limits) { return true; }
+    static SMX_HD constexpr bool can_run(row_shape, device_limits limits) { return chunked_online::has_blocks(limits); }
 
     template <class Operands>
     static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
@@ -181,8 +211,12 @@ struct automatic_list {
         resident<warp_group<32>, Vec, 3, 64>, resident<warp_group<32>, Vec, 4, 64>, resident<block_group<64>, Vec, 3>,
         resident<block_group<64>, Vec, 4>, resident<block_group<96>, Vec, 4>, resident<block_group<128>, Vec, 4>,
         resident<block_group<128>, Vec, 6>, resident<block_group<128>, Vec, 8>, resident<block_group<192>, Vec, 8>,
-        resident<block_group<256>, Vec, 8>, resident<block_group<512>, Vec, 8>, chunked_staged<block_group<512>, Vec, 4>,
-        chunked_online<block_group<512>, Vec, 4>>;
+        resident<block_group<256>, Vec, 8>, resident<cluster_group<256, 2>, Vec, 5>, resident<cluster_group<256, 2>, Vec, 6>,
+        resident<cluster_group<256, 2>, Vec, 8>, resident<cluster_group<256, 4>, Vec, 5>, resident<cluster_group<256, 4>, Vec, 6>,
+        resident<cluster_group<256, 4>, Vec, 8>, resident<cluster_group<256, 8>, Vec, 6>, resident<cluster_group<256, 8>, Vec, 8>,
+        resident<cluster_group<256, 16>, Vec, 6>, resident<cluster_group<256, 16>, Vec, 8>,
+        // Without clusters, and for longer rows.
+        resident<block_group<512>, Vec, 8>, chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
 };
 template <int Vec>
 using automatic_kernels = typename automatic_list<(Vec > 8 ? 8 : Vec)>::type;  // 8 packs of more than 8 columns do not fit the registers

@@ -82,6 +82,43 @@ SMX_DEVICE void bulk_store(void* global, void const* shared, int bytes) {
 }
 // Until the shared memory of every bulk store has been read.
 SMX_DEVICE void bulk_stores_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+
+// Clusters. A warp arrives and waits as one.
+SMX_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+SMX_DEVICE void cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+SMX_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+// Makes the initialisation of barriers visible to peers that meet this thread later.
+SMX_DEVICE void fence_barrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+// Where an address of this block's shared memory lies in that of another block of the cluster.
+SMX_DEVICE unsigned peer_address(void const* own, int peer) {
+    unsigned address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared_address(own)), "r"(peer));
+    return address;
+}
+// Stores to a peer, whose barrier counts the bytes when they are there.
+SMX_DEVICE void store_async(unsigned address, unsigned word, unsigned barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(address), "r"(word), "r"(barrier) : "memory");
+}
+SMX_DEVICE void store_async(unsigned address, uint64 word, unsigned barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(address), "l"(word), "r"(barrier) : "memory");
+}
+SMX_DEVICE void store_async(unsigned address, uint64 first, uint64 second, unsigned barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(address), "l"(first), "l"(second),
+                 "r"(barrier)
+                 : "memory");
+}
+// As barrier_wait, for what peers have stored.
+SMX_DEVICE void barrier_wait_for_peers(uint64* barrier, int parity) {
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "again:\n"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n"
+        "}" ::"r"(shared_address(barrier)),
+        "r"(parity)
+        : "memory");
+}
 #endif
 
 }  // namespace ptx

@@ -115,10 +115,12 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
 }
 
 namespace detail {
+// A group whose lanes meet in parts: part() is the group of one, across() holds a value of each part, and exchange(value, neutral) gets
+// from the one to the other.
 template <class Group, class = void>
-inline constexpr bool exchanges_warps = false;
+inline constexpr bool exchanges_parts = false;
 template <class Group>
-inline constexpr bool exchanges_warps<Group, always_void<typename Group::warp_of_warps>> = true;
+inline constexpr bool exchanges_parts<Group, always_void<decltype(some<Group>().across())>> = true;
 }  // namespace detail
 
 // The statistics of all lanes together, in every lane: the maximum first, so that each sum is brought to it once.
@@ -127,9 +129,9 @@ template <class Group, class Compute>
 SMX_HD statistics<Compute> all_reduce(Group& g, statistics<Compute> lane) {
     if constexpr (Group::size == 1) {
         return {lane.max, lane.sum * weight(lane.max, anchor(lane.max))};  // 0 where the scale took every score to -inf
-    } else if constexpr (detail::exchanges_warps<Group>) {
-        typename Group::warp within;
-        typename Group::warp_of_warps across;
+    } else if constexpr (detail::exchanges_parts<Group>) {
+        auto&& within = g.part();
+        auto across = g.across();
         return smx::all_reduce(across, g.exchange(smx::all_reduce(within, lane), statistics<Compute>()));
     } else {
         Compute const max = g.all_reduce(lane.max, maximum());

@@ -117,8 +117,19 @@ TEST_F(behaviour, online_is_captured_on_its_first_call) {
     first_named_call_in_a_capture<smx::chunked_online<smx::block_group<160>, 4, 5>>(cudaStreamCaptureModeGlobal, 70001);
 }
 
+// Clusters of 16 blocks: the attribute is set in the capture.
+TEST_F(behaviour, a_cluster_is_captured_on_its_first_call) {
+    int major = 0;
+    ASSERT_EQ(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), cudaSuccess);
+    if (smx::cluster_blocks_of(major) < 16) GTEST_SKIP() << "this GPU has no clusters of 16 blocks";
+    first_named_call_in_a_capture<smx::resident<smx::cluster_group<160, 4>, 4, 3>>(cudaStreamCaptureModeGlobal, 7001);
+    first_named_call_in_a_capture<smx::resident<smx::cluster_group<160, 16>, 4, 3>>(cudaStreamCaptureModeGlobal, 30001);
+    first_named_call_in_a_capture<smx::resident<smx::cluster_group<192, 16>, 4, 3>>(cudaStreamCaptureModeRelaxed,
+                                                                                    36864);
+}
+
 TEST_F(behaviour, launch_auto_is_captured_on_its_first_call) {
-    for (int cols : {33, 700, 5000, 20000, 45000, 70000}) {
+    for (int cols : {33, 700, 5000, 20000, 45000, 70000, 140000}) {
         first_call_in_a_capture(cudaStreamCaptureModeGlobal, 3, cols, 1.0 / 8,
                                 [&](cudaStream_t on, float const* x, float* y) {
                                     return smx::launch_auto(on, smx::scores(x, {3, cols}), smx::inv_sqrt(64),

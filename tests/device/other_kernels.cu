@@ -8,6 +8,7 @@ namespace {
 using smx::block_group;
 using smx::chunked_online;
 using smx::chunked_staged;
+using smx::cluster_group;
 using smx::resident;
 using smx::thread_group;
 using smx::warp_group;
@@ -22,9 +23,16 @@ using odd_list = smx::kernel_list<
     chunked_online<warp_group<2>, 2, 3>, chunked_online<warp_group<16>, 32, 1>, chunked_online<block_group<96>, 4, 1>,
     chunked_online<block_group<1024>, 8, 2>>;
 
-using keep_list =
-    smx::kernel_list<resident<thread_group, 4, 8>, resident<warp_group<8>, 8, 4>, resident<block_group<64>, 8, 2>,
-                     chunked_staged<warp_group<32>, 8, 1>, chunked_online<block_group<64>, 8, 1>>;
+// Clusters of every size, with blocks of few and of many warps; packs of one column.
+using cluster_list =
+    smx::kernel_list<resident<cluster_group<64, 2>, 8, 1>, resident<cluster_group<96, 4>, 4, 3>,
+                     resident<cluster_group<1024, 2>, 1, 4>, resident<cluster_group<64, 8>, 8, 2>,
+                     resident<cluster_group<128, 16>, 8, 1>, chunked_online<cluster_group<64, 4>, 8, 1>,
+                     chunked_online<cluster_group<128, 16>, 2, 2>>;
+
+using keep_list = smx::kernel_list<resident<thread_group, 4, 8>, resident<warp_group<8>, 8, 4>,
+                                   resident<block_group<64>, 8, 2>, resident<cluster_group<64, 4>, 8, 1>,
+                                   chunked_staged<warp_group<32>, 8, 1>, chunked_online<block_group<64>, 8, 1>>;
 
 using scale_list = smx::kernel_list<resident<warp_group<16>, 8, 2>, chunked_online<block_group<64>, 8, 1>>;
 
@@ -39,7 +47,9 @@ using packed_list = smx::kernel_list<smx::packed<thread_group, Vec, 4>, smx::pac
 runner_list other_kernels() {
     runner_list all = kernels<smx::half, smx::half, family::structured>(odd_list());
     for (auto const& part :
-         {kernels<smx::half, smx::half, family::composed>(packed_list<8>()),
+         {kernels<smx::half, smx::half, family::composed>(cluster_list()),
+          kernels<double, double, family::structured>(cluster_list()),
+          kernels<smx::half, smx::half, family::composed>(packed_list<8>()),
           kernels<float, float, family::none, factor_type::fixed, smx::hidden::zeros, sums::none>(packed_list<4>()),
           kernels<double, double, family::structured>(packed_list<2>()),
           kernels<smx::half, float, family::composed, factor_type::any, smx::hidden::keep, sums::in_float>(keep_list()),

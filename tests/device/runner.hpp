@@ -34,7 +34,8 @@ inline std::string name_of(runner const& r) {
                                  : p.body == smx::body_kind::packed ? "packed"
                                  : p.body == smx::body_kind::staged ? "chunked_staged"
                                                                     : "chunked_online";
-        name = std::string(body) + " (" + std::to_string(p.lanes) + " lanes, " + std::to_string(p.threads) +
+        std::string const blocks = p.blocks > 1 ? std::to_string(p.blocks) + " blocks, " : "";
+        name = std::string(body) + " (" + std::to_string(p.lanes) + " lanes, " + blocks + std::to_string(p.threads) +
                " threads, " + std::to_string(p.packs) + " packs of " + std::to_string(p.vec) + ")";
     }
     name += std::string(", ") + name_of(r.x) + " to " + name_of(r.y) + ", " + name_of(r.masks);

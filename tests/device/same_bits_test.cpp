@@ -23,7 +23,8 @@ SMX_DEVICE_TEST(same_bits, alone_and_in_a_batch) {
         bool const absent =
             kernel.masks == family::none || kernel.masks == family::structured || kernel.masks == family::composed;
         if (!absent || kernel.kind == runner::automatic || kernel.factor != device::factor_type::any) continue;
-        for (int64 cols : {16, 208, 2064, 20016}) {
+        for (int64 cols : {16, 208, 2064, 20016, 100000}) {
+            if (cols > 20016 && kernel.kind == runner::named && kernel.policy.blocks == 1) continue;
             if (!device::can_take(kernel, cols, where)) continue;
             problem batch;
             batch.shape = cols > 4096 ? smx::extents(2, 1, 3, cols) : smx::extents(3, 2, 7, cols);
@@ -56,7 +57,9 @@ SMX_DEVICE_TEST(same_bits, in_two_hundred_runs) {
         int64 const longest = device::longest_row(kernel, where);
         if (longest == 0) continue;
         int64 const chunk = kernel.kind == runner::named ? kernel.policy.columns() : 3000;
-        int const cols = static_cast<int>(std::min(longest, std::min<int64>(chunk + 7, 6000)));
+        // Of a cluster, so many that each block has its share.
+        int64 const most = kernel.kind == runner::named && kernel.policy.blocks > 1 ? 40000 : 6000;
+        int const cols = static_cast<int>(std::min(longest, std::min<int64>(chunk + 7, most)));
         problem p = device::random_problem(kernel, cols, random);
         p.in_place = false;
         p.shape = smx::extents(1, 2, cols > 1000 ? 8 : 40, cols);

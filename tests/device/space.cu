@@ -23,6 +23,7 @@ public:
         smx::device_limits any;  // the host path has none
         any.shared_bytes_per_block = 227 * 1024;
         any.bulk_copies = true;
+        any.cluster_blocks = 16;
         return any;
     }
     void* stream() override { return nullptr; }
@@ -54,6 +55,7 @@ public:
         smx::device_limits found;
         found.shared_bytes_per_block = bytes;
         found.bulk_copies = major >= 9;
+        found.cluster_blocks = smx::cluster_blocks_of(major);
         return found;
     }
     // One a thread, which does not wait for the default stream.

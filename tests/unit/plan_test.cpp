@@ -30,6 +30,13 @@ TEST(plan, explain_names_the_numbers) {
     EXPECT_EQ(buffer[4], 1);
 }
 
+TEST(plan, explain_names_the_blocks_of_a_cluster) {
+    std::string const line = line_of(smx::resident<smx::cluster_group<256, 4>, 8, 6>::value);
+    EXPECT_NE(line.find("1024 lanes"), std::string::npos) << line;
+    EXPECT_NE(line.find("a cluster of 4 blocks of 256 threads"), std::string::npos) << line;
+    EXPECT_EQ(line_of(smx::resident<smx::block_group<256>, 8, 6>::value).find("cluster"), std::string::npos);
+}
+
 TEST(plan, gives_the_policy_of_the_call) {
     alignas(16) smx::half x[4096] = {}, y[4096];
     smx::device_limits limits;

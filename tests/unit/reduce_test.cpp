@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "smx/group.hpp"
@@ -191,6 +193,105 @@ TYPED_TEST(reduce, lanes_without_anything_visible_do_not_disturb) {
                                              : smx::statistics<TypeParam>{TypeParam(1), TypeParam(1)});
         EXPECT_TRUE(std::isnan(poisoned.sum));
     });
+}
+
+// Lanes [first, first + Lanes) of a larger group, which all meet: each gives its value, and its own part is folded.
+template <class Whole, int Lanes>
+class part_of_lanes {
+public:
+    static constexpr int size = Lanes;
+
+    explicit part_of_lanes(Whole& whole) : whole_(&whole) {}
+    int rank() const { return whole_->rank() % Lanes; }
+
+    template <class Value, class Op>
+    Value all_reduce(Value value, Op op) {
+        auto const all = whole_->gather(value);
+        int const first = whole_->rank() / Lanes * Lanes;
+        Value result = all[static_cast<std::size_t>(first)];
+        for (int lane = 1; lane < Lanes; ++lane) result = op(result, all[static_cast<std::size_t>(first + lane)]);
+        return result;
+    }
+
+private:
+    Whole* whole_;
+};
+
+// A group whose lanes meet in parts, as the warps of a block and the blocks of a cluster do. There may be fewer parts
+// than lanes that hold their values.
+template <class Lanes, int Parts, int Places>
+class group_of_parts {
+public:
+    static constexpr int size = Lanes::size;
+    static constexpr int lanes_of_part = size / Parts;
+
+    explicit group_of_parts(Lanes& lanes) : lanes_(&lanes) {}
+    int rank() const { return lanes_->rank(); }
+
+    part_of_lanes<group_of_parts, lanes_of_part> part() { return part_of_lanes<group_of_parts, lanes_of_part>(*this); }
+    // Places divides the lanes of a part, so that each of these lies in one.
+    part_of_lanes<group_of_parts, Places> across() const {
+        return part_of_lanes<group_of_parts, Places>(const_cast<group_of_parts&>(*this));
+    }
+    template <class Value>
+    Value exchange(Value value, Value neutral) {
+        auto const all = gather(value);
+        int const part = rank() % Places;
+        return part < Parts ? all[static_cast<std::size_t>(part * lanes_of_part)] : neutral;
+    }
+
+    template <class Value>
+    std::array<Value, size> gather(Value value) {
+        struct entries {
+            std::array<Value, size> values;
+            std::array<bool, size> present;
+        };
+        entries mine{};
+        mine.values[static_cast<std::size_t>(rank())] = value;
+        mine.present[static_cast<std::size_t>(rank())] = true;
+        return lanes_
+            ->all_reduce(mine,
+                         [](entries a, entries const& b) {
+                             for (std::size_t at = 0; at < size; ++at) {
+                                 if (b.present[at]) {
+                                     a.values[at] = b.values[at];
+                                     a.present[at] = true;
+                                 }
+                             }
+                             return a;
+                         })
+            .values;
+    }
+
+private:
+    Lanes* lanes_;
+};
+
+template <class Real, int Parts, int Places>
+void expect_parts_to_agree() {
+    support::run_lanes<48>([](auto& lanes) {
+        group_of_parts<std::remove_reference_t<decltype(lanes)>, Parts, Places> g(lanes);
+        static_assert(smx::detail::exchanges_parts<decltype(g)>);
+        for (int turn = 0; turn < 3; ++turn) {
+            smx::statistics<Real> const mine = (g.rank() + turn) % 3 == 0
+                                                   ? smx::statistics<Real>()
+                                                   : smx::statistics<Real>{Real(g.rank() % 20), Real(1)};
+            auto const by_parts = smx::all_reduce(g, mine), at_once = smx::all_reduce(lanes, mine);
+            EXPECT_EQ(by_parts.max, at_once.max);
+            EXPECT_NEAR(static_cast<double>(by_parts.sum), static_cast<double>(at_once.sum),
+                        1e-6 * static_cast<double>(at_once.sum));
+            double const sum = static_cast<double>(by_parts.sum);
+            EXPECT_EQ(lanes.all_reduce(sum, smx::maximum()), sum) << "another lane has other bits";
+        }
+        EXPECT_TRUE(smx::all_reduce(g, smx::statistics<Real>()).empty());
+    });
+}
+
+TYPED_TEST(reduce, parts_agree_with_all_lanes_at_once) {
+    expect_parts_to_agree<TypeParam, 2, 2>();
+    expect_parts_to_agree<TypeParam, 3, 4>();  // a place without a part
+    expect_parts_to_agree<TypeParam, 3, 16>();
+    expect_parts_to_agree<TypeParam, 6, 8>();
 }
 
 // A float stops counting ones at 2^24: partial sums of a tile never get there.

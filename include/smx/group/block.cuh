@@ -36,16 +36,17 @@ public:
         return value;
     }
 
-    // The two levels of a reduction, for values whose lanes and warps are better reduced in steps of their own: reduce over `warp`, exchange,
-    // reduce over `warp_of_warps`.
-    using warp = warp_group<32>;
+    // The two levels of a reduction, for values whose lanes and warps are better reduced in steps of their own: reduce over part(), exchange,
+    // reduce over across().
     using warp_of_warps = warp_group<(warps <= 2 ? 2 : warps <= 4 ? 4 : warps <= 8 ? 8 : warps <= 16 ? 16 : 32)>;
+    SMX_DEVICE warp_group<32> part() const { return {}; }
+    SMX_DEVICE warp_of_warps across() const { return {}; }
 
-    // Gives     lane i of each warp_of_warps the value of warp i; `neutral` where there is no such warp
+    // Gives     lane i of each across() the value of warp i; `neutral` where there is no such warp
     template <class Value>
     SMX_DEVICE Value exchange(Value value, Value neutral) {
         Value const* const partials = publish(value);
-        int const w = warp_of_warps().rank();
+        int const w = across().rank();
         return w < warps ? partials[w] : neutral;
     }
 

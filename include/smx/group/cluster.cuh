@@ -1,0 +1,136 @@
+// A thread block cluster that shares a row: compute capability 9.0 and later.
+#pragma once
+#include "../ptx.cuh"
+#include "block.cuh"
+
+SMX_BEGIN
+
+// Requires  a launch in clusters of Blocks along x; blockDim.x == Threads, one-dimensional. Code for less than 9.0 traps.
+// Callers   all threads of the cluster, convergent; the whole cluster makes the group or none of it, as of a row that there is not
+// Storage   __shared__, the same object in every block, one group object a storage a kernel
+// Cost      one barrier of the block and one message to each peer a reduction; the first waits until every block of the cluster has started
+//
+// Who may write into whom, and when:
+// - A peer writes to this block's barriers and partials only after it has waited for the cluster, hence after this block has initialised
+//   them: it arrives in the constructor, right after that, and waits in meet(), before its own first message. What the row reads from
+//   global memory is asked for in between.
+// - Reductions take two sets of barrier and partials in turn. A peer sends for reduction n + 2 once it has all messages of n + 1, this
+//   block's among them; this block sent that after a barrier of its own threads in n + 1, which each of them reached after it had read the
+//   partials of n. So no message overwrites what is still read, and no barrier is two phases ahead of a thread that waits for it.
+// - A message may be counted before this block says what it expects: the phase still lacks the arrival that says so.
+// - A block ends after it has all messages to it: none arrives at a block that has gone. Its own may still be under way then: they carry
+//   their values with them and go to blocks that wait for them. So the end needs no barrier of the cluster.
+template <int Threads, int Blocks>
+class cluster_group {
+public:
+    static_assert(Blocks == 2 || Blocks == 4 || Blocks == 8 || Blocks == 16,
+                  "a cluster_group has 2, 4, 8 or 16 blocks: use block_group for one");
+    static constexpr int size = Threads * Blocks;
+    static constexpr int blocks = Blocks;
+    static constexpr int largest_value = block_group<Threads>::largest_value;
+    struct storage {
+        typename block_group<Threads>::storage block;
+        alignas(16) unsigned char partials[2][Blocks][largest_value];
+        uint64 arrived[2];
+    };
+
+    SMX_DEVICE explicit cluster_group(storage& memory) : memory_(memory), block_(memory.block) {
+#if SMX_ARCH >= 900
+        if (threadIdx.x == 0) {
+            ptx::barrier_init(&memory.arrived[0], 1);
+            ptx::barrier_init(&memory.arrived[1], 1);
+            ptx::fence_barrier_init();  // the arrival itself orders nothing, and waits for nothing
+        }
+        __syncwarp();
+        ptx::cluster_arrive_relaxed();
+#else
+        __trap();
+#endif
+    }
+
+    SMX_DEVICE int rank() const { return block_rank() * Threads + block_.rank(); }
+    SMX_DEVICE void sync() {
+        meet();
+#if SMX_ARCH >= 900
+        ptx::cluster_arrive();
+        ptx::cluster_wait();
+#endif
+    }
+
+    template <class Value, class Op>
+    SMX_DEVICE Value all_reduce(Value value, Op op) {
+        int const turn = send(block_.all_reduce(value, op));
+        // Every lane of every block folds the partials of all blocks in the same order.
+        value = partial<Value>(turn, 0);
+        SMX_UNROLL
+        for (int b = 1; b < Blocks; ++b) value = op(value, partial<Value>(turn, b));
+        return value;
+    }
+
+    // The levels of a reduction, as a block_group's: first the block, so that a pair of blocks needs one message and not one a warp.
+    SMX_DEVICE block_group<Threads>& part() { return block_; }
+    SMX_DEVICE warp_group<Blocks> across() const { return {}; }
+
+    // Requires  the value of the block in each of its lanes, from a reduction over part()
+    // Gives     lane i of each across() the value of block i
+    template <class Value>
+    SMX_DEVICE Value exchange(Value value, Value) {
+        int const turn = send(value);
+        return partial<Value>(turn, across().rank());
+    }
+
+private:
+    static SMX_DEVICE int block_rank() { return static_cast<int>(blockIdx.x % Blocks); }
+
+    // Until every block of the cluster has started and has initialised what its peers write to.
+    SMX_DEVICE void meet() {
+        if (met_) return;
+        met_ = true;
+#if SMX_ARCH >= 900
+        ptx::cluster_wait();
+#endif
+    }
+
+    // The block's value to all blocks, itself too; gives the set of partials that then holds all of theirs.
+    template <class Value>
+    SMX_DEVICE int send(Value value) {
+        static_assert(sizeof(Value) == 4 || sizeof(Value) == 8 || sizeof(Value) == 16, "a cluster_group reduces values of 4, 8 or 16 bytes");
+        meet();
+        int const turn = reductions_ % 2;
+#if SMX_ARCH >= 900
+        uint64* const arrived = &memory_.arrived[turn];
+        if (threadIdx.x == 0) ptx::barrier_expect(arrived, Blocks * int{sizeof(Value)});
+        if (threadIdx.x < Blocks) {
+            int const peer = static_cast<int>(threadIdx.x);
+            unsigned const to = ptx::peer_address(memory_.partials[turn][block_rank()], peer);
+            unsigned const barrier = ptx::peer_address(arrived, peer);
+            if constexpr (sizeof(Value) == 4) {
+                ptx::store_async(to, bit_cast<unsigned>(value), barrier);
+            } else if constexpr (sizeof(Value) == 8) {
+                ptx::store_async(to, bit_cast<uint64>(value), barrier);
+            } else {
+                auto const words = bit_cast<two_words>(value);
+                ptx::store_async(to, words.first, words.second, barrier);
+            }
+        }
+        ptx::barrier_wait_for_peers(arrived, reductions_ / 2 % 2);
+#endif
+        ++reductions_;
+        return turn;
+    }
+    struct two_words {
+        uint64 first, second;
+    };
+
+    template <class Value>
+    SMX_DEVICE Value const& partial(int turn, int block) const {
+        return *reinterpret_cast<Value const*>(memory_.partials[turn][block]);
+    }
+
+    storage& memory_;
+    block_group<Threads> block_;
+    int reductions_ = 0;
+    bool met_ = false;
+};
+
+SMX_END
