@@ -196,7 +196,7 @@ static status launch_auto(cudaStream_t stream, shaped_input<Input> const& x, Fac
     if (status const s = launching::current_device(device, limits); !s) return s;
     row_shape const shape = detail::shape_of(o);
     auto const launch_chosen = [&](auto kernel) { return launching::launch_checked<decltype(kernel)>(stream, o, shape, device, limits); };
-    using kernels = detail::automatic_kernels<pack_columns_of<Input>>;
+    using kernels = detail::automatic_kernels<pack_columns_of<Input>, typename decltype(o)::seen_type>;
     status const s = detail::with_first(kernels(), shape, limits, launch_chosen);
     // What the device can do the code may not: then the next kernel that needs less.
     return s.code == errc::device_limit ? detail::with_first(kernels(), shape, limits, launch_chosen) : s;

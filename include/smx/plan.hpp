@@ -43,7 +43,7 @@ planned plan(device_limits limits, shaped_input<Input> const& x, Factor const& f
     auto const o = smx::make_operands(x, factor, masks, output, extras...);
     planned all{smx::check(o), {}};
     if (all.result) {
-        all.kernel = detail::with_first(detail::automatic_kernels<pack_columns_of<Input>>(), detail::shape_of(o), limits,
+        all.kernel = detail::with_first(detail::automatic_kernels<pack_columns_of<Input>, typename decltype(o)::seen_type>(), detail::shape_of(o), limits,
                                         [](auto kernel) { return decltype(kernel)::value; });
     }
     return all;

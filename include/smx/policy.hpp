@@ -88,25 +88,28 @@ struct kernel_type {
                   "a block holds whole groups, and at most 1024 threads");
     static_assert(blocks == 1 || Threads * blocks == lanes, "the threads of a cluster's blocks are its group's: leave them out");
     // As many blocks an SM as leave a lane the registers that it needs without spills (ptxas, sm_90): other rows hide a row's latency.
-    // 64 elements a lane, 16384 columns of half on an H200: 768 threads reach 0.98 of copy, 512 reach 0.85.
-    static SMX_HD constexpr int blocks_per_sm(mask_traits seen) {
-        constexpr int elements = Vec * Packs;
-        constexpr bool short_row = Body == body_kind::resident || Body == body_kind::packed;
+    // H200, share of copy: 64 elements a lane, 16384 columns of half: 768 threads 0.98, 512 threads 0.85; 32 elements, causal 2048 columns of
+    // half: 1280 threads 0.927, 1024 threads 0.885.
+    static SMX_HD constexpr int blocks_per_sm(mask_traits seen, int compute_bytes) {
+        int const words = Vec * Packs * compute_bytes / 4;
+        constexpr bool holds_row = Body == body_kind::resident || Body == body_kind::packed;
+        constexpr bool wide = blocks == 1 && lanes >= 64;  // the edges of a row take one slot a lane, and few addresses
         bool const asks = seen.tests || seen.biases;
-        int const wanted = !short_row                   ? 512
-                           : elements <= 16             ? 1280
-                           : elements <= 24             ? 1152
-                           : elements > 40              ? (Threads <= 256 && !asks && seen.spans_row ? 768 : 512)
-                           : elements > 36              ? (!asks ? 1024 : 512)
-                           : seen.tests && seen.biases  ? 768
-                           : seen.biases                ? 1024
-                           : seen.tests                 ? 1152
-                           : Body == body_kind::packed  ? 1152
-                           : lanes >= 64                ? 1280
-                                                        : 1024;
+        int const threads_wanted = !holds_row                  ? 512
+                                   : words > 40                ? (Threads <= 256 && !asks && seen.spans_row ? 768 : 512)
+                                   : words > 36                ? (!asks && seen.spans_row ? 1024 : 512)
+                                   : compute_bytes > 4         ? 768
+                                   : seen.tests && seen.biases ? 768
+                                   : seen.biases               ? (wide ? 1024 : 768)
+                                   : words <= 16               ? 1280
+                                   : seen.tests                ? 1152
+                                   : Body == body_kind::packed ? 1152
+                                   : words <= 24               ? (seen.spans_row ? 1152 : 1024)
+                                   : wide                      ? (seen.spans_row || Threads % 64 == 0 ? 1280 : 1152)
+                                                               : 1024;
         constexpr int threads_per_sm = SMX_ARCH == 750 ? 1024 : 1536;  // what every GPU since 8.0 takes; 7.5 takes 1024
         constexpr int most_blocks = SMX_ARCH == 750 || SMX_ARCH == 860 || SMX_ARCH == 890 ? 16 : 24;
-        int const fit = (wanted < threads_per_sm ? wanted : threads_per_sm) / Threads;
+        int const fit = (threads_wanted < threads_per_sm ? threads_wanted : threads_per_sm) / Threads;
         return fit < 1 ? 1 : fit > most_blocks ? most_blocks : fit;
     }
     static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks};
@@ -143,7 +146,7 @@ template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<G
 struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packed> {
     static_assert(packed::lanes <= 32, "the lanes of a packed row lie in one warp");
 
-    static SMX_HD constexpr int64 shared_bytes(row_shape shape) { return packed::rows_per_block * shape.cols * shape.element_bytes + 16; }
+    static SMX_HD constexpr int64 shared_bytes(row_shape shape) { return packed::rows_per_block * shape.cols * shape.element_bytes + 32; }
     static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
         return limits.bulk_copies && shape.rows_touch && shape.cols <= packed::value.columns() &&
                shared_bytes(shape) + static_shared_bytes <= limits.shared_bytes_per_block;
@@ -200,26 +203,81 @@ struct kernel_list {};
 
 namespace detail {
 
-// The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first. From sweeps on an H200:
-// each is the one that moved its longest rows fastest (bench/results).
+// A kernel for rows that do not fill whole 16 bytes; others have better ones.
+template <class Kernel>
+struct uneven : Kernel {
+    static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
+        return shape.cols * shape.element_bytes % 16 != 0 && Kernel::can_run(shape, limits);
+    }
+};
+
+template <class... Lists>
+struct joined_lists;
+template <class... Kernels>
+struct joined_lists<kernel_list<Kernels...>> {
+    using type = kernel_list<Kernels...>;
+};
+template <class... First, class... Second, class... Lists>
+struct joined_lists<kernel_list<First...>, kernel_list<Second...>, Lists...> : joined_lists<kernel_list<First..., Second...>, Lists...> {};
+
+// The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first: each is the one that moved its longest rows
+// fastest in sweeps on an H200 (bench/tune).
 template <int Vec>
-struct automatic_list {
-    using type = kernel_list<
-        resident<warp_group<2>, Vec, 2>, resident<warp_group<2>, Vec, 3>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>,
-        resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 3>,
-        resident<warp_group<8>, Vec, 4>, resident<warp_group<16>, Vec, 3>, resident<warp_group<16>, Vec, 4>,
-        resident<warp_group<32>, Vec, 3, 64>, resident<warp_group<32>, Vec, 4, 64>, resident<block_group<64>, Vec, 3>,
-        resident<block_group<64>, Vec, 4>, resident<block_group<96>, Vec, 4>, resident<block_group<128>, Vec, 4>,
-        resident<block_group<128>, Vec, 6>, resident<block_group<128>, Vec, 8>, resident<block_group<192>, Vec, 8>,
-        resident<block_group<256>, Vec, 8>, resident<cluster_group<256, 2>, Vec, 5>, resident<cluster_group<256, 2>, Vec, 6>,
-        resident<cluster_group<256, 2>, Vec, 8>, resident<cluster_group<256, 4>, Vec, 5>, resident<cluster_group<256, 4>, Vec, 6>,
-        resident<cluster_group<256, 4>, Vec, 8>, resident<cluster_group<256, 8>, Vec, 6>, resident<cluster_group<256, 8>, Vec, 8>,
-        resident<cluster_group<256, 16>, Vec, 6>, resident<cluster_group<256, 16>, Vec, 8>,
-        // Without clusters, and for longer rows.
-        resident<block_group<512>, Vec, 8>, chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
+struct short_rows {
+    using type = kernel_list<resident<warp_group<2>, Vec, 2>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>,
+                             resident<warp_group<4>, Vec, 4>, resident<warp_group<8>, Vec, 3>, resident<warp_group<8>, Vec, 4>>;
 };
 template <int Vec>
-using automatic_kernels = typename automatic_list<(Vec > 8 ? 8 : Vec)>::type;  // 8 packs of more than 8 columns do not fit the registers
+struct middle_rows {
+    using type = kernel_list<resident<warp_group<16>, Vec, 3>, resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 3, 64>,
+                             resident<warp_group<32>, Vec, 4, 64>, resident<block_group<64>, Vec, 3>, resident<block_group<64>, Vec, 4>,
+                             resident<block_group<96>, Vec, 4>, resident<block_group<128>, Vec, 4>>;
+};
+template <int Vec>
+struct any_rows {
+    using type = kernel_list<chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
+};
+template <>
+struct any_rows<8> {  // 40000 halves: 0.61 of copy staged, 0.64 read twice
+    using type = kernel_list<chunked_online<block_group<512>, 8, 4>>;
+};
+
+// Without a mask. Uneven rows: half 33, 65, 100, 127 and 257 columns 0.99, 1.00, 1.00, 0.99 and 0.98 of copy, where the next kernels reach 0.51,
+// 0.67, 0.91, 0.86 and 0.77; float 17, 33, 65, 129, 257 columns 0.99 to 1.01.
+template <int Vec>
+struct plain_uneven {
+    using type = kernel_list<uneven<packed<thread_group, 1, 17, 64>>, uneven<packed<warp_group<2>, 1, 17, 64>>,
+                             uneven<packed<warp_group<4>, 1, 17, 64>>, uneven<packed<warp_group<8>, 1, 17>>, uneven<packed<warp_group<16>, 1, 17>>>;
+    using after_short = kernel_list<>;
+};
+template <>
+struct plain_uneven<8> {
+    using type = kernel_list<uneven<packed<thread_group, 2, 17, 64>>, uneven<packed<warp_group<2>, 2, 17, 64>>,
+                             uneven<packed<warp_group<2>, 2, 25, 64>>, uneven<packed<warp_group<4>, 8, 4>>>;
+    using after_short = kernel_list<uneven<packed<warp_group<8>, 2, 17>>>;
+};
+template <int Vec, bool Plain>
+struct automatic_list {
+    using long_rows = kernel_list<resident<block_group<128>, Vec, 6>, resident<block_group<128>, Vec, 8>, resident<block_group<192>, Vec, 8>,
+                                  resident<block_group<256>, Vec, 8>, resident<cluster_group<256, 2>, Vec, 5>, resident<cluster_group<256, 2>, Vec, 8>,
+                                  resident<cluster_group<256, 4>, Vec, 5>, resident<cluster_group<256, 4>, Vec, 8>,
+                                  resident<cluster_group<256, 8>, Vec, 8>, resident<cluster_group<256, 16>, Vec, 8>,
+                                  resident<block_group<512>, Vec, 8>>;  // the last where there are no clusters
+    using type = typename joined_lists<typename plain_uneven<Vec>::type, typename short_rows<Vec>::type, typename plain_uneven<Vec>::after_short,
+                                       typename middle_rows<Vec>::type, long_rows, typename any_rows<Vec>::type>::type;
+};
+// With a mask: 4 packs a lane and more lanes, since 8 leave no registers for what a mask asks.
+template <int Vec>
+struct automatic_list<Vec, false> {
+    using long_rows = kernel_list<resident<block_group<192>, Vec, 4>, resident<block_group<256>, Vec, 4>, resident<block_group<384>, Vec, 4>,
+                                  resident<block_group<512>, Vec, 4>, resident<cluster_group<256, 4>, Vec, 4>,
+                                  resident<cluster_group<256, 8>, Vec, 4>, resident<cluster_group<256, 16>, Vec, 4>>;
+    using type = typename joined_lists<typename short_rows<Vec>::type, typename middle_rows<Vec>::type, long_rows, typename any_rows<Vec>::type>::type;
+};
+
+// No more than 8 columns a pack: 8 packs of more do not fit the registers.
+template <int Vec, class Seen = no_mask::row>
+using automatic_kernels = typename automatic_list<(Vec > 8 ? 8 : Vec), spans_row<Seen> && !mask_tests<Seen> && !mask_biases<Seen>>::type;
 
 #if SMX_HAS_HOST
 // Calls visit(kernel) with the first kernel of the list that can run such rows; gives what it gives.

@@ -35,6 +35,34 @@ struct stretch_output {
     SMX_HD row bind(row_id id) const { return {memory + static_cast<int>(id.index - first) * id.cols}; }
 };
 
+// Which elements of a stretch move by bulk copies, which take whole 16 bytes of Per16 elements; the few others are moved by hand.
+template <int Per16>
+struct stretch_moves {
+    int lead;      // elements from the last multiple of 16 bytes to the first element
+    int elements;  // of the stretch
+
+    // What comes in, in elements from the first: what other rows have of the same 16 bytes too, as far as the tensor reaches. By hand: what is
+    // before it, and after it.
+    // Requires  the stretch begins `start` elements into a tensor of `total`
+    SMX_HD interval in(int64 start, int64 total) const {
+        int const begin = start >= lead ? -lead : Per16 - lead;
+        int const end = start + above(elements) <= total ? above(elements) : below(elements);
+        if (end <= begin) return {0, 0};
+        return {begin, end};
+    }
+    // What goes out: nothing of other rows. Never empty between two elements: by hand go those before `begin` and from `end` on.
+    SMX_HD interval out() const {
+        int const begin = above(0) < elements ? above(0) : elements;
+        int const end = below(elements);
+        return {begin, end > begin ? end : begin};
+    }
+
+private:
+    // The next place of a whole 16 bytes, at or above an element, and at or below.
+    SMX_HD int above(int element) const { return (lead + element + Per16 - 1) / Per16 * Per16 - lead; }
+    SMX_HD int below(int element) const { return (lead + element) / Per16 * Per16 - lead; }
+};
+
 // Names the tile and the threads of run_packed (row/bulk.cuh), which a kernel type calls without its header.
 template <class Tile, int Threads>
 struct block_of {};
