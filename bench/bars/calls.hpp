@@ -3,7 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include "../support/gpu.hpp"
-#include "smx/policy.hpp"
+#include "smx/automatic.hpp"
 #include "smx/status.hpp"
 
 namespace bench {

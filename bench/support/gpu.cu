@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "smx/policy.hpp"
+#include "smx/automatic.hpp"
 
 namespace bench {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "../bars/calls.hpp"
-#include "smx/policy.hpp"
+#include "smx/automatic.hpp"
 
 namespace bench {
 

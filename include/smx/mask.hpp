@@ -15,7 +15,6 @@
 #include "mask/read_ahead.hpp"
 #include "pack.hpp"
 #include "row_id.hpp"
-#include "scale.hpp"
 #include "tile.hpp"
 #include "traits.hpp"
 
@@ -66,7 +65,7 @@ SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>
     constexpr bool asks = mask_tests<Seen> || mask_biases<Seen>;
     static_assert(Tile::skips || spans_row<Seen>, "a tile with hidden_packs::computed is for masks whose span is the row or nothing");
     if constexpr (!Tile::skips && !asks) return;
-    if constexpr (mask_biases<Seen>) settle_scale(t);
+    if constexpr (mask_biases<Seen>) t.settle_factor();
     int const packs = t.packs_to_visit();
     int const blocks_in_use = t.blocks_to_visit();
     SMX_UNROLL

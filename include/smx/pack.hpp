@@ -196,25 +196,6 @@ SMX_HD detail::raw_pack<Element, Count> read_pack(Element const* pointer) {
     return raw;
 }
 
-// Packs at whole multiples of their width from a column of a row that other rows read too: the address is looked at once for all of them.
-template <int Count, class Element>
-class packs_of_row {
-public:
-    // first == nullptr: there are no packs to be read aligned
-    SMX_HD explicit packs_of_row(Element const* first)
-        : first_(first), aligned_(first != nullptr && detail::is_aligned(first, detail::accesses<Element, Count>::widest)) {}
-
-    SMX_HD bool aligned() const { return aligned_; }
-    // Requires  aligned()
-    SMX_HD detail::raw_pack<Element, Count> fetch_aligned(int distance) const {
-        return read_aligned<Count, detail::traffic::cached>(detail::in_global_memory(first_ + distance));
-    }
-
-private:
-    Element const* first_;
-    bool aligned_;
-};
-
 template <detail::traffic Traffic, int Count, class Element>
 SMX_HD void write_aligned(Element* pointer, detail::raw_pack<Element, Count> const& raw) {
     detail::write_as<detail::widest_access(Count * int{sizeof(Element)}), Traffic>(pointer, raw);

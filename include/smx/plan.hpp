@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "check.hpp"
-#include "policy.hpp"
+#include "automatic.hpp"
 
 SMX_BEGIN
 

@@ -5,47 +5,6 @@
 
 SMX_BEGIN
 
-namespace detail {
-
-template <class Tile>
-SMX_HD void multiply(Tile& t, typename Tile::compute factor) {
-    t.for_live_packs([&](int p) {
-        if (!Tile::skips && !t.touches_seen(p)) return;  // stays -inf
-        SMX_UNROLL
-        for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] = rounded_product(t.middle[p][i], factor);
-    });
-    settle_products(t.middle);
-    if (t.has_edges()) {
-        int const edges = t.edges_to_visit();
-        SMX_UNROLL
-        for (int i = 0; i < edges; ++i) {
-            if (Tile::skips || t.edge_column(i) < t.map.wanted) t.edge[i] = rounded_product(t.edge[i], factor);
-        }
-        settle_products(t.edge);
-    }
-}
-
-// Does the product that scale left to the exponential: what follows looks at the scores themselves.
-template <class Tile>
-SMX_HD void settle_scale(Tile& t) {
-    if constexpr (Tile::keeps == kept::weights) {
-#if SMX_DEVICE_CODE
-        // Scores are looked at once from here on: the compiler may make one operation of the product and a bias.
-        t.for_live_packs([&](int p) {
-            SMX_UNROLL
-            for (int i = 0; i < Tile::vec; ++i) t.middle[p][i] *= t.factor;
-        });
-        SMX_UNROLL
-        for (int i = 0; i < t.edges_to_visit(); ++i) t.edge[i] *= t.factor;
-#else
-        multiply(t, t.factor);
-#endif
-        t.factor = typename Tile::compute(1);
-    }
-}
-
-}  // namespace detail
-
 // Each score becomes score * factor, rounded once; -inf times a factor of 0 or below makes the row NaN.
 // Callers   any lane, on its own
 // Cost      one product an element; none where the tile will keep weights and the factor is above 0 and neither tiny nor huge
@@ -53,13 +12,13 @@ template <class Tile>
 SMX_HD void scale(Tile& t, typename Tile::compute factor) {
     using compute = typename Tile::compute;
     if constexpr (Tile::keeps == kept::weights) {
-        if (t.factor != compute(1)) detail::settle_scale(t);  // of an earlier scale: never after a load, as compilers see
+        if (t.factor != compute(1)) t.settle_factor();  // of an earlier scale: never after a load, as compilers see
         if (factor >= smallest_folded_factor<compute>() && factor <= largest_folded_factor<compute>()) {
             t.factor = factor;
             return;
         }
     }
-    detail::multiply(t, factor);
+    t.multiply(factor);
 }
 
 // A factor is any value with  template <class Compute> Compute value(row_id) const.

@@ -113,6 +113,41 @@ struct tile {
         }
     }
 
+    // Each slot times a number, rounded once; slots that stand for nothing keep -inf.
+    SMX_HD void multiply(Compute by) {
+        for_live_packs([&](int p) {
+            if (!skips && !touches_seen(p)) return;
+            SMX_UNROLL
+            for (int i = 0; i < Vec; ++i) middle[p][i] = rounded_product(middle[p][i], by);
+        });
+        settle_products(middle);
+        if (!has_edges()) return;
+        int const in_use = edges_to_visit();
+        SMX_UNROLL
+        for (int i = 0; i < in_use; ++i) {
+            if (skips || edge_column(i) < map.wanted) edge[i] = rounded_product(edge[i], by);
+        }
+        settle_products(edge);
+    }
+
+    // Does the product that waits: what follows looks at the scores themselves.
+    SMX_HD void settle_factor() {
+        if constexpr (Kept == kept::weights) {
+#if SMX_DEVICE_CODE
+            // Each is looked at once from here on: the compiler may make one operation of the product and of a bias that is added.
+            for_live_packs([&](int p) {
+                SMX_UNROLL
+                for (int i = 0; i < Vec; ++i) middle[p][i] *= factor;
+            });
+            SMX_UNROLL
+            for (int i = 0; i < edges; ++i) edge[i] *= factor;
+#else
+            multiply(factor);
+#endif
+            factor = Compute(1);
+        }
+    }
+
     // Calls visit(column, value&) for every column this lane holds.
     template <class Visit>
     SMX_HD void for_columns(Visit const& visit) {

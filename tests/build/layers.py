@@ -23,6 +23,7 @@ ORDER = [
     "row/packed_rows.hpp row/split.hpp",
     "row/bulk.cuh",
     "policy.hpp",
+    "automatic.hpp",
     "kernel.cuh",
     "status.hpp",
     "problem.hpp",

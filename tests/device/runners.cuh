@@ -65,9 +65,14 @@ runner_list kernels(smx::kernel_list<Kernels...>) {
 // launch_auto's list for elements of type X, and launch_auto.
 template <class X, family Family, factor_type Factor = factor_type::any, sums Sums = sums::in_double>
 runner_list automatic_kernels() {
-    using list = smx::detail::automatic_kernels<smx::pack_columns_of<smx::dense_input<X>>>;
-    return joined(kernels<X, X, Family, Factor, smx::hidden::zeros, Sums>(list()),
-                  {kernel<automatic_choice, X, X, Family, Factor, smx::hidden::zeros, Sums>()});
+    constexpr int vec = smx::pack_columns_of<smx::dense_input<X>>;
+    using list = smx::detail::automatic_kernels<vec>;
+    runner_list named = kernels<X, X, Family, Factor, smx::hidden::zeros, Sums>(list());
+    if constexpr (Family != family::none) {  // what only rows with a mask are given
+        using masked = typename smx::detail::automatic_list<vec, false>::long_rows;
+        named = joined(named, kernels<X, X, Family, Factor, smx::hidden::zeros, Sums>(masked()));
+    }
+    return joined(named, {kernel<automatic_choice, X, X, Family, Factor, smx::hidden::zeros, Sums>()});
 }
 
 }  // namespace device

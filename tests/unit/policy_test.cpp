@@ -1,5 +1,5 @@
-// policy.hpp: kernel types are numbers that compare, and every length has a kernel that can run it.
-#include "smx/policy.hpp"
+// policy.hpp and automatic.hpp: kernel types are numbers that compare, and every length has a kernel that can run it.
+#include "smx/automatic.hpp"
 
 #include <gtest/gtest.h>
 

@@ -96,7 +96,7 @@ void expect_waits(Compute factor, bool waits) {
         }
     }
     // What must look at the scores themselves has it applied.
-    smx::detail::settle_scale(t);
+    t.settle_factor();
     EXPECT_EQ(t.factor, Compute(1));
     auto const settled = scores_of(t);
     for (std::size_t at = 0; at < scores.size(); ++at) {
@@ -110,7 +110,7 @@ void expect_waits(Compute factor, bool waits) {
     other_tile other = tile_of<other_tile>(scores, 1);
     smx::scale(other, factor);
     EXPECT_EQ(other.factor, Compute(1));
-    smx::detail::settle_scale(other);
+    other.settle_factor();
     if (!std::isnan(factor)) {
         ASSERT_EQ(scores_of(other)[0], factor);
     }
@@ -141,7 +141,7 @@ void expect_product_of_scales() {
         Tile t = tile_of<Tile>({1.5f, -2.0f, 3.0f, 7.0f, 0.25f}, 1);
         smx::scale(t, pair[0]);
         smx::scale(t, pair[1]);
-        smx::detail::settle_scale(t);
+        t.settle_factor();
         auto const got = scores_of(t);
         float const want[] = {1.5f, -2.0f, 3.0f, 7.0f, 0.25f};
         for (std::size_t at = 0; at < 5; ++at) {

@@ -5,6 +5,25 @@
 
 SMX_BEGIN
 
+// Packs at whole multiples of their width from a column of a row that other rows read too: the address is looked at once for all of them.
+template <int Count, class Element>
+class packs_of_row {
+public:
+    // first == nullptr: there are no packs to be read aligned
+    SMX_HD explicit packs_of_row(Element const* first)
+        : first_(first), aligned_(first != nullptr && detail::is_aligned(first, detail::accesses<Element, Count>::widest)) {}
+
+    SMX_HD bool aligned() const { return aligned_; }
+    // Requires  aligned()
+    SMX_HD detail::raw_pack<Element, Count> fetch_aligned(int distance) const {
+        return read_aligned<Count, detail::traffic::cached>(detail::in_global_memory(first_ + distance));
+    }
+
+private:
+    Element const* first_;
+    bool aligned_;
+};
+
 namespace detail {
 struct nothing_fetched {};
 }  // namespace detail
@@ -105,7 +124,8 @@ SMX_HD auto packs_from_both(First const& first, Second const& second, int col) {
 template <class Tile, class Seen>
 struct read_ahead {
     using fetched_type = decltype(detail::fetch_of<Tile::vec>(some<Seen>(), 0));
-    // TODO
+    // Up to 32 elements a lane: more would take registers that more rows an SM are worth. 2048 columns of half on an H200, read when asked and
+    // read ahead: a byte mask 0.805 and 0.972 of copy, a bias 0.776 and 0.974.
     static constexpr bool fetches = !same_type<fetched_type, detail::nothing_fetched> && Tile::vec * Tile::packs <= 32;
 
     Seen seen;
