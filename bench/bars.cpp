@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <map>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "bars/operands.hpp"
 #include "bars/table.hpp"
 #include "bars/verify.hpp"
+#include "support/arguments.hpp"
 
 namespace bench {
 namespace {
@@ -664,19 +664,15 @@ settings read_arguments(int& argc, char** argv) {
     int kept = 1;
     for (int i = 1; i < argc; ++i) {
         std::string const argument = argv[i];
-        auto const value_of = [&](char const* name, std::string& value) {
-            if (argument.rfind(name, 0) != 0) return false;
-            value = argument.substr(std::strlen(name));
-            return true;
-        };
         std::string stage;
         if (argument == "--quick") {
             s.quick = true;
         } else if (argument == "--list") {
             s.list = true;
-        } else if (value_of("--stage=", stage) && (stage == "1" || stage == "2")) {
+        } else if (value_of(argument, "--stage=", stage) && (stage == "1" || stage == "2")) {
             s.stage = stage[0] - '0';
-        } else if (!value_of("--filter=", s.filter) && !value_of("--json=", s.json) && !value_of("--peers=", s.peers)) {
+        } else if (!value_of(argument, "--filter=", s.filter) && !value_of(argument, "--json=", s.json) &&
+                   !value_of(argument, "--peers=", s.peers)) {
             argv[kept++] = argv[i];
         }
     }

@@ -10,13 +10,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 
 #include "bars/operands.hpp"
 #include "bars/verify.hpp"
+#include "support/arguments.hpp"
 #include "tune/candidates.hpp"
 
 namespace bench {
@@ -188,21 +188,16 @@ settings read_arguments(int argc, char** argv) {
     settings s;
     for (int i = 1; i < argc; ++i) {
         std::string const argument = argv[i];
-        auto const value_of = [&](char const* name, std::string& value) {
-            if (argument.rfind(name, 0) != 0) return false;
-            value = argument.substr(std::strlen(name));
-            return true;
-        };
         std::string value;
         if (argument == "--all") {
             s.all = true;
-        } else if (value_of("--dtype=", value)) {
+        } else if (value_of(argument, "--dtype=", value)) {
             s.types.clear();
             for (dtype type : every_dtype) {
                 if (value == name_of(type)) s.types.push_back(type);
             }
             if (s.types.empty()) throw std::runtime_error("--dtype is half, bfloat16 or float");
-        } else if (value_of("--cols=", value)) {
+        } else if (value_of(argument, "--cols=", value)) {
             s.cols.clear();
             for (char const* at = value.c_str(); *at != '\0';) {
                 char* end = nullptr;
@@ -211,13 +206,13 @@ settings read_arguments(int argc, char** argv) {
                 s.cols.push_back(cols);
                 at = *end == ',' ? end + 1 : end;
             }
-        } else if (value_of("--megabytes=", value)) {
+        } else if (value_of(argument, "--megabytes=", value)) {
             s.megabytes = static_cast<std::size_t>(std::max(1, std::atoi(value.c_str())));
-        } else if (value_of("--limit=", value)) {
+        } else if (value_of(argument, "--limit=", value)) {
             s.limit = std::atof(value.c_str());
-        } else if (value_of("--pause=", value)) {
+        } else if (value_of(argument, "--pause=", value)) {
             s.pause = std::atof(value.c_str());
-        } else if (!value_of("--json=", s.json)) {
+        } else if (!value_of(argument, "--json=", s.json)) {
             throw std::runtime_error("unknown argument " + argument + "; see the head of bench/tune.cpp");
         }
     }

@@ -371,7 +371,8 @@ struct erased_case {
     using seen = decltype(Case::mask(std::declval<mask_material const&>()).bind(smx::row_id(), smx::extents()));
     static constexpr bool either = !Exact && (smx::mask_tests<seen> || smx::mask_biases<seen>);
     static constexpr bool spans_row = smx::spans_row<seen> && !either;
-    using mask_type = erased_mask<either || smx::mask_tests<seen>, either || smx::mask_biases<seen>, spans_row, Compute>;
+    using mask_type =
+        erased_mask<either || smx::mask_tests<seen>, either || smx::mask_biases<seen>, spans_row, Compute>;
     static mask_type mask(mask_material const& m) { return mask_type(Case::mask(m)); }
     static bool visible(mask_material const& m, index b, index h, index q, int k) {
         return Case::visible(m, b, h, q, k);

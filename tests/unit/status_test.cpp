@@ -5,8 +5,8 @@
 
 #include <cstring>
 #include <string>
-#include <vector>
 #include <type_traits>
+#include <vector>
 
 namespace {
 

@@ -47,8 +47,10 @@ void expect_each_element_moves(int phase, int rows, int cols, int together) {
         ASSERT_LT(out.begin + elements - out.end, 2 * Per16) << "too much by hand";
 
         for (int i = 0; i < elements; ++i) {
-            ASSERT_EQ(came[static_cast<std::size_t>(i)], 1) << "element " << i << " of " << elements << ", phase " << phase;
-            ASSERT_EQ(went[static_cast<std::size_t>(i)], 1) << "element " << i << " of " << elements << ", phase " << phase;
+            ASSERT_EQ(came[static_cast<std::size_t>(i)], 1)
+                << "element " << i << " of " << elements << ", phase " << phase;
+            ASSERT_EQ(went[static_cast<std::size_t>(i)], 1)
+                << "element " << i << " of " << elements << ", phase " << phase;
         }
     }
 }
