@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "smx/automatic.hpp"
+#include "smx/policy.hpp"
 
 namespace bench {
 namespace {

@@ -108,7 +108,7 @@ inline smx::strides broadcast_over(input_file const& small, npy::shape const& sc
 inline std::vector<unsigned char> mask_flags(input_file const& mask) {
     if (mask.array.type.kind == 'f') {
         mask.refuse("a mask must be bool or integer, and the dtype is " + mask.array.type.name() +
-                    "; --bias adds a float mask");
+                    "; a float mask of 0 and -inf is a --bias");
     }
     return detail::with_integers(mask.array, [&](auto const* values) {
         std::vector<unsigned char> flags(static_cast<std::size_t>(mask.array.count));

@@ -26,8 +26,7 @@ struct joined_lists<kernel_list<Kernels...>> {
 template <class... First, class... Second, class... Lists>
 struct joined_lists<kernel_list<First...>, kernel_list<Second...>, Lists...> : joined_lists<kernel_list<First..., Second...>, Lists...> {};
 
-// The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first: each is the one that moved its longest rows
-// fastest in sweeps on an H200 (bench/tune).
+// To 256 columns of 16-bit elements: lanes of one warp.
 template <int Vec>
 struct short_rows {
     using type = kernel_list<resident<warp_group<2>, Vec, 2>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>,
@@ -44,12 +43,12 @@ struct any_rows {
     using type = kernel_list<chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
 };
 template <>
-struct any_rows<8> {  // 40000 halves: 0.61 of copy staged, 0.64 read twice
+struct any_rows<8> {  // H200, half: 40000 columns staged 0.61 of copy, 100000 columns read twice 0.64
     using type = kernel_list<chunked_online<block_group<512>, 8, 4>>;
 };
 
-// Without a mask. Uneven rows: half 33, 65, 100, 127 and 257 columns 0.99, 1.00, 1.00, 0.99 and 0.98 of copy, where the next kernels reach 0.51,
-// 0.67, 0.91, 0.86 and 0.77; float 17, 33, 65, 129, 257 columns 0.99 to 1.01.
+// Uneven rows without a mask, on an H200: half 33, 50, 65, 100, 127 and 257 columns 0.99, 0.99, 1.00, 1.00, 0.99 and 0.98 of copy, where the next kernels
+// reach 0.51, 0.68, 0.67, 0.91, 0.86 and 0.77; float 17, 33, 65, 129, 257 columns 0.99 to 1.01.
 template <int Vec>
 struct plain_uneven {
     using type = kernel_list<uneven<packed<thread_group, 1, 17, 64>>, uneven<packed<warp_group<2>, 1, 17, 64>>,
@@ -58,11 +57,16 @@ struct plain_uneven {
 };
 template <>
 struct plain_uneven<8> {
-    using type = kernel_list<uneven<packed<thread_group, 2, 17, 64>>, uneven<packed<warp_group<2>, 2, 17, 64>>,
+    using type = kernel_list<uneven<packed<thread_group, 2, 17, 64>>, uneven<packed<thread_group, 2, 25, 64>>, uneven<packed<warp_group<2>, 2, 17, 64>>,
                              uneven<packed<warp_group<2>, 2, 25, 64>>, uneven<packed<warp_group<4>, 8, 4>>>;
     using after_short = kernel_list<uneven<packed<warp_group<8>, 2, 17>>>;
 };
-template <int Vec, bool Plain>
+// Whether a row may be anything but visible as a whole, without biases.
+enum class rows_seen { whole, masked };
+
+// The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first: each is the one that moved its longest rows
+// fastest in sweeps on an H200 (bench/tune); bench/bars says what each reaches.
+template <int Vec, rows_seen Rows>
 struct automatic_list {
     using long_rows = kernel_list<resident<block_group<128>, Vec, 6>, resident<block_group<128>, Vec, 8>, resident<block_group<192>, Vec, 8>,
                                   resident<block_group<256>, Vec, 8>, resident<cluster_group<256, 2>, Vec, 5>, resident<cluster_group<256, 2>, Vec, 8>,
@@ -74,16 +78,17 @@ struct automatic_list {
 };
 // With a mask: 4 packs a lane and more lanes, since 8 leave no registers for what a mask asks.
 template <int Vec>
-struct automatic_list<Vec, false> {
+struct automatic_list<Vec, rows_seen::masked> {
     using long_rows = kernel_list<resident<block_group<192>, Vec, 4>, resident<block_group<256>, Vec, 4>, resident<block_group<384>, Vec, 4>,
                                   resident<block_group<512>, Vec, 4>, resident<cluster_group<256, 4>, Vec, 4>,
                                   resident<cluster_group<256, 8>, Vec, 4>, resident<cluster_group<256, 16>, Vec, 4>>;
     using type = typename joined_lists<typename short_rows<Vec>::type, typename middle_rows<Vec>::type, long_rows, typename any_rows<Vec>::type>::type;
 };
 
-// No more than 8 columns a pack: 8 packs of more do not fit the registers.
-template <int Vec, class Seen = no_mask::row>
-using automatic_kernels = typename automatic_list<(Vec > 8 ? 8 : Vec), spans_row<Seen> && !mask_tests<Seen> && !mask_biases<Seen>>::type;
+// What launch_auto chooses from. No more than 8 columns a pack: 8 packs of more do not fit the registers.
+template <class Input, class Seen>
+using automatic_kernels = typename automatic_list<(pack_columns_of<Input> > 8 ? 8 : pack_columns_of<Input>),
+                                                  spans_row<Seen> && !mask_tests<Seen> && !mask_biases<Seen> ? rows_seen::whole : rows_seen::masked>::type;
 
 #if SMX_HAS_HOST
 // Calls visit(kernel) with the first kernel of the list that can run such rows; gives what it gives.
@@ -94,20 +99,24 @@ constexpr auto with_first(kernel_list<Kernel, Rest...>, row_shape shape, device_
     }
     return visit(Kernel());
 }
+
+template <class Input, class Seen>
+constexpr policy chosen_policy(row_shape shape, device_limits limits) {
+    return with_first(automatic_kernels<Input, Seen>(), shape, limits, [](auto kernel) { return decltype(kernel)::value; });
+}
 #endif
 
 }  // namespace detail
 
 #if SMX_HAS_HOST
 // The kernel that launch_auto runs for such rows of Element under such a mask. It does not look at the number of rows: the same row gives the
-// same bits in any batch.
+// same bits in any batch whose rows lie alike (rows_touch).
 template <class Element, class Mask = no_mask>
 constexpr policy choose_policy(row_shape shape, device_limits limits = {}) {
     using seen = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
     shape.element_bytes = int{sizeof(Element)};
     shape.compute_bytes = int{sizeof(compute_of<Element>)};
-    return detail::with_first(detail::automatic_kernels<pack_columns_of<dense_input<Element>>, seen>(), shape, limits,
-                              [](auto kernel) { return decltype(kernel)::value; });
+    return detail::chosen_policy<dense_input<Element>, seen>(shape, limits);
 }
 #endif
 

@@ -5,6 +5,9 @@
 #define SMX_VERSION_MINOR 1
 #define SMX_VERSION_PATCH 0
 
+#if __cplusplus < 201703L
+#error "smx is written in C++17: compile with -std=c++17 or later"
+#endif
 #if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
 #error "smx needs infinities and NaN: compile without -ffast-math and -ffinite-math-only"
 #endif

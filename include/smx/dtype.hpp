@@ -17,7 +17,7 @@ struct bfloat16 {
 //   using compute = float;                     the type its arithmetic is done in: float or double
 //   static compute widen(Element);                   exact
 //   static Element narrow(float), narrow(double);    rounded to nearest even
-// and, if it has one:                          static Element minus_infinity();
+// and, if it has one:                        static Element neg_inf();
 // and, if two of them fill a 32-bit word:  static unsigned narrow_pair(float low, float high);
 //                                          static float widen_low(unsigned pair), widen_high(unsigned pair).
 template <class Element>
@@ -31,7 +31,7 @@ struct dtype<float> {
     static SMX_HD float widen(float value) { return value; }
     static SMX_HD float narrow(float value) { return value; }
     static SMX_HD float narrow(double value) { return static_cast<float>(value); }
-    static SMX_HD float minus_infinity() { return neg_inf<float>(); }
+    static SMX_HD float neg_inf() { return smx::neg_inf<float>(); }
 };
 
 template <>
@@ -40,7 +40,7 @@ struct dtype<double> {
     static SMX_HD double widen(double value) { return value; }
     static SMX_HD double narrow(double value) { return value; }
     static SMX_HD double narrow(float value) { return static_cast<double>(value); }
-    static SMX_HD double minus_infinity() { return neg_inf<double>(); }
+    static SMX_HD double neg_inf() { return smx::neg_inf<double>(); }
 };
 
 namespace detail {
@@ -106,7 +106,7 @@ struct dtype<half> {
     static SMX_HD float widen(half value) { return detail::widen_half(value.bits); }
     static SMX_HD half narrow(float value) { return {detail::narrow_half(value)}; }
     static SMX_HD half narrow(double value) { return {detail::narrow_half(detail::float_rounded_to_odd(value))}; }
-    static SMX_HD half minus_infinity() { return {0xfc00}; }
+    static SMX_HD half neg_inf() { return {0xfc00}; }
     static SMX_HD float widen_low(unsigned pair) { return detail::widen_half(static_cast<unsigned short>(pair)); }
     static SMX_HD float widen_high(unsigned pair) { return detail::widen_half(static_cast<unsigned short>(pair >> 16)); }
     static SMX_HD unsigned narrow_pair(float low, float high) {
@@ -126,7 +126,7 @@ struct dtype<bfloat16> {
     static SMX_HD float widen(bfloat16 value) { return bit_cast<float>(static_cast<unsigned>(value.bits) << 16); }
     static SMX_HD bfloat16 narrow(float value) { return {detail::narrow_bfloat16(value)}; }
     static SMX_HD bfloat16 narrow(double value) { return {detail::narrow_bfloat16(detail::float_rounded_to_odd(value))}; }
-    static SMX_HD bfloat16 minus_infinity() { return {0xff80}; }
+    static SMX_HD bfloat16 neg_inf() { return {0xff80}; }
     static SMX_HD unsigned narrow_pair(float low, float high) {
 #if SMX_ARCH >= 800
         return ptx::floats_to_bfloat16s(low, high);

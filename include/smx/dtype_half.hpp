@@ -16,7 +16,7 @@ struct dtype_by_bits {
     static SMX_HD float widen(Theirs value) { return dtype<Ours>::widen(bit_cast<Ours>(value)); }
     static SMX_HD Theirs narrow(float value) { return bit_cast<Theirs>(dtype<Ours>::narrow(value)); }
     static SMX_HD Theirs narrow(double value) { return bit_cast<Theirs>(dtype<Ours>::narrow(value)); }
-    static SMX_HD Theirs minus_infinity() { return bit_cast<Theirs>(dtype<Ours>::minus_infinity()); }
+    static SMX_HD Theirs neg_inf() { return bit_cast<Theirs>(dtype<Ours>::neg_inf()); }
     static SMX_HD float widen_low(unsigned pair) { return dtype<Ours>::widen_low(pair); }
     static SMX_HD float widen_high(unsigned pair) { return dtype<Ours>::widen_high(pair); }
     static SMX_HD unsigned narrow_pair(float low, float high) { return dtype<Ours>::narrow_pair(low, high); }

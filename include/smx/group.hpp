@@ -1,7 +1,8 @@
 // Groups: the lanes that share a row. Five names: size, storage, rank(), sync(), all_reduce(value, op).
 //
 // all_reduce gives the result to every lane, the same bits in each, folded in a fixed order; all lanes call it, convergent. sync is a barrier
-// of the group's lanes. storage is the kernel's to place: one group object a storage.
+// of the group's lanes. storage is the kernel's to place: one group object a storage. A group may also have part(), across() and
+// exchange(value, neutral), by which reduce.hpp reduces statistics in steps.
 #pragma once
 #include "math.hpp"
 

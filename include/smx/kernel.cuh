@@ -10,7 +10,7 @@ SMX_BEGIN_KERNELS
 // Requires  grid.x * grid.y blocks cover o.rows.count(); blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...);
 //           clusters of Kernel::blocks along x, which divide grid.x
 template <class Kernel, class Operands>
-__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail::traits_of<typename Operands::seen_type>,
+__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail::mask_traits_of<typename Operands::seen_type>,
                                                                          int{sizeof(typename Operands::compute)}))
     softmax_kernel(Operands const __grid_constant__ o) {
     using group_type = typename Kernel::group;

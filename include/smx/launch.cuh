@@ -33,31 +33,31 @@ private:
 
 inline constexpr int most_devices = 64;
 
-// A number many threads may find out at once, each of them the same. (<atomic> would add a third of a second to every file.)
-class shared_number {
+// A number for each device, which many threads may find out at once, each of them the same; 0 until then, and always for devices beyond.
+// (<atomic> would add a third of a second to every file.)
+class number_of_device {
 public:
-    int get() const { return __atomic_load_n(&value_, __ATOMIC_ACQUIRE); }
-    void set(int value) { __atomic_store_n(&value_, value, __ATOMIC_RELEASE); }
+    int get(int device) const { return device < most_devices ? __atomic_load_n(&values_[device], __ATOMIC_ACQUIRE) : 0; }
+    void set(int device, int value) {
+        if (device < most_devices) __atomic_store_n(&values_[device], value, __ATOMIC_RELEASE);
+    }
 
 private:
-    int value_ = 0;
+    int values_[most_devices] = {};
 };
 
 // The device the call is for, and what it has: asked of the driver once a device.
 inline status current_device(int& device, device_limits& limits) {
     if (cudaError_t const error = cudaGetDevice(&device); error != cudaSuccess) return cuda_status(error, "cudaGetDevice");
-    static shared_number capabilities[most_devices], shared_bytes[most_devices];
-    bool const remembers = device < most_devices;
-    int bytes = remembers ? shared_bytes[device].get() : 0;
-    int major = remembers ? capabilities[device].get() : 0;
+    static number_of_device capabilities, shared_bytes;
+    int bytes = shared_bytes.get(device);
+    int major = capabilities.get(device);
     if (bytes == 0) {
         cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
         if (error == cudaSuccess) error = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
         if (error != cudaSuccess) return cuda_status(error, "cudaDeviceGetAttribute");
-        if (remembers) {
-            capabilities[device].set(major);
-            shared_bytes[device].set(bytes);
-        }
+        capabilities.set(device, major);  // first: who finds the bytes takes it for known
+        shared_bytes.set(device, bytes);
     }
     limits = {bytes, major >= 9, cluster_blocks_of(major)};
     return {};
@@ -68,25 +68,25 @@ inline status current_device(int& device, device_limits& limits) {
 template <class Kernel, class Operands>
 static status allow_shared_memory(int device, int64 bytes, device_limits limits) {
     constexpr int64 always_allowed = 48 * 1024 - static_shared_bytes;
-    static shared_number allowed[most_devices];
-    if (bytes <= always_allowed || (device < most_devices && allowed[device].get() != 0)) return {};
+    static number_of_device allowed;
+    if (bytes <= always_allowed || allowed.get(device) != 0) return {};
     int const most = static_cast<int>(limits.shared_bytes_per_block - static_shared_bytes);
     cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>),
                                                    cudaFuncAttributeMaxDynamicSharedMemorySize, most);
     if (error != cudaSuccess) return cuda_status(error, "cudaFuncSetAttribute");
-    if (device < most_devices) allowed[device].set(1);
+    allowed.set(device, 1);
     return {};
 }
 
 // Lets a kernel have clusters of more than the 8 blocks that every kernel may; once a kernel and device.
 template <class Kernel, class Operands>
 static status allow_large_clusters(int device) {
-    static shared_number allowed[most_devices];
-    if (device < most_devices && allowed[device].get() != 0) return {};
+    static number_of_device allowed;
+    if (allowed.get(device) != 0) return {};
     cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>),
                                                    cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     if (error != cudaSuccess) return cuda_status(error, "cudaFuncSetAttribute");
-    if (device < most_devices) allowed[device].set(1);
+    allowed.set(device, 1);
     return {};
 }
 
@@ -94,14 +94,14 @@ static status allow_large_clusters(int device) {
 // code has not.
 template <class Kernel, class Operands>
 static status limit_to_code(int device, device_limits& limits) {
-    static shared_number versions[most_devices];
-    int version = device < most_devices ? versions[device].get() : 0;
+    static number_of_device versions;
+    int version = versions.get(device);
     if (version == 0) {
         cudaFuncAttributes attributes;
         cudaError_t const error = cudaFuncGetAttributes(&attributes, reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>));
         if (error != cudaSuccess) return cuda_status(error, "cudaFuncGetAttributes");
         version = attributes.ptxVersion;
-        if (device < most_devices) versions[device].set(version);
+        versions.set(device, version);
     }
     if (version < 90) {
         limits.bulk_copies = false;
@@ -126,10 +126,12 @@ status check_kernel(row_shape shape) {
 template <class Kernel, class Operands>
 static status launch_checked(cudaStream_t stream, Operands const& o, row_shape shape, int device, device_limits& limits) {
     if constexpr (Kernel::value.body == body_kind::packed || Kernel::blocks > 1) {
-        if (limits.bulk_copies) {
+        if (limits.bulk_copies || limits.cluster_blocks > 1) {
             if (status const s = limit_to_code<Kernel, Operands>(device, limits); !s) return s;
         }
     }
+    if (Kernel::blocks > limits.cluster_blocks)
+        return detail::wrong(errc::device_limit, "blocks of a cluster", "no more than the device, and the code for it, has", Kernel::blocks);
     int64 const shared = Kernel::shared_bytes(shape);
     if (!Kernel::can_run(shape, limits))
         return detail::wrong(errc::device_limit, "kernel", "one the device has shared memory and instructions for; bytes needed", shared);
@@ -182,7 +184,7 @@ static status launch(cudaStream_t stream, shaped_input<Input> const& x, Factor c
     return launching::launch_checked<Kernel>(stream, o, shape, device, limits);
 }
 
-// Scaled mask softmax by the kernel that suits the shape; choose_policy says which.
+// Scaled mask softmax by the kernel that suits the rows and the mask; plan() says which.
 // Shape, errors and cost as launch()
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 static status launch_auto(cudaStream_t stream, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
@@ -196,7 +198,7 @@ static status launch_auto(cudaStream_t stream, shaped_input<Input> const& x, Fac
     if (status const s = launching::current_device(device, limits); !s) return s;
     row_shape const shape = detail::shape_of(o);
     auto const launch_chosen = [&](auto kernel) { return launching::launch_checked<decltype(kernel)>(stream, o, shape, device, limits); };
-    using kernels = detail::automatic_kernels<pack_columns_of<Input>, typename decltype(o)::seen_type>;
+    using kernels = detail::automatic_kernels<Input, typename decltype(o)::seen_type>;
     status const s = detail::with_first(kernels(), shape, limits, launch_chosen);
     // What the device can do the code may not: then the next kernel that needs less.
     return s.code == errc::device_limit ? detail::with_first(kernels(), shape, limits, launch_chosen) : s;

@@ -8,18 +8,18 @@ SMX_BEGIN
 
 namespace detail {
 
-// A row says `template <int Width> static auto hidden()` where something it can fetch widens to -inf.
+// A row says `template <int Width> static auto neg_inf()` where something it can fetch widens to -inf.
 template <class Source, int Width, class = void>
-inline constexpr bool has_hidden = false;
+inline constexpr bool has_neg_inf = false;
 template <class Source, int Width>
-inline constexpr bool has_hidden<Source, Width, always_void<decltype(Source::template hidden<Width>())>> = true;
+inline constexpr bool has_neg_inf<Source, Width, always_void<decltype(Source::template neg_inf<Width>())>> = true;
 
-// What stands for a pack that is not fetched: -inf where no verb will look whether it is visible, otherwise 0, finite, so that no factor makes a
-// NaN of it before the mask hides it.
+// What stands for a pack that is not fetched: -inf where no verb will look whether it is visible, otherwise zeros, which widen to something
+// finite, so that no factor makes a NaN of it before the mask hides it.
 template <class Tile, int Width, class Source>
 SMX_HD auto not_fetched(Source const& source) {
-    if constexpr (!Tile::skips && has_hidden<Source, Width>) {
-        return Source::template hidden<Width>();
+    if constexpr (!Tile::skips && has_neg_inf<Source, Width>) {
+        return Source::template neg_inf<Width>();
     } else {
         return decltype(source.template fetch<Width>(0)){};
     }
@@ -27,7 +27,7 @@ SMX_HD auto not_fetched(Source const& source) {
 template <class Tile, int Width, class Source>
 SMX_HD auto widened(Source const& source, decltype(source.template fetch<Width>(0)) const& fetched, bool was_fetched) {
     auto values = source.template widen<Width>(fetched);
-    if constexpr (!Tile::skips && !has_hidden<Source, Width>) {
+    if constexpr (!Tile::skips && !has_neg_inf<Source, Width>) {
         if (!was_fetched) values = filled_pack<Width>(neg_inf<typename Tile::compute>());
     }
     return values;
@@ -38,7 +38,7 @@ template <class Tile, class Source, class Meanwhile>
 SMX_HD void load_covered(Tile& t, Source const& source, interval visible, Meanwhile const& meanwhile) {
     constexpr int vec = Tile::vec;
     using compute = typename Tile::compute;
-    auto const is_wanted = [&](int col) { return Tile::skips ? col < t.map.end && col >= visible.begin && col < visible.end : col < t.map.wanted; };
+    auto const is_fetched = [&](int col) { return Tile::skips ? col < t.map.end && col >= visible.begin && col < visible.end : col < t.map.edge_end; };
 #if !SMX_DEVICE_CODE
     meanwhile();
     // A CPU looks ahead itself: a pack is widened where it is read, and no array of packs is cleared, filled and read back.
@@ -51,7 +51,7 @@ SMX_HD void load_covered(Tile& t, Source const& source, interval visible, Meanwh
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
             int const col = t.edge_column(i);
-            t.edge[i] = is_wanted(col) ? source.template widen<1>(source.template fetch<1>(col))[0] : nothing;
+            t.edge[i] = is_fetched(col) ? source.template widen<1>(source.template fetch<1>(col))[0] : nothing;
         }
     }
 #else
@@ -59,11 +59,11 @@ SMX_HD void load_covered(Tile& t, Source const& source, interval visible, Meanwh
     decltype(source.template fetch<vec>(0)) fetched[Tile::packs];
     auto const mine = from_column(source, t.map.mine);
     int const packs = t.packs_to_visit();
-    int const blocks_in_use = t.blocks_to_visit();
+    int const stripes_in_use = t.stripes_to_visit();
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) fetched[p] = not_fetched<Tile, vec>(source);
     SMX_UNROLL
-    for (int b = 0; b < blocks_in_use; ++b) {
+    for (int b = 0; b < stripes_in_use; ++b) {
         if (t.is_whole(b)) {
             t.for_packs(b, packs, [&](int p) { fetched[p] = mine.template fetch<vec>(Tile::distance(p)); });
         } else {
@@ -79,12 +79,12 @@ SMX_HD void load_covered(Tile& t, Source const& source, interval visible, Meanwh
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
             int const col = t.edge_column(i);
-            single[i] = is_wanted(col) ? source.template fetch<1>(col) : not_fetched<Tile, 1>(source);
+            single[i] = is_fetched(col) ? source.template fetch<1>(col) : not_fetched<Tile, 1>(source);
         }
         SMX_UNROLL
-        for (int i = 0; i < edges; ++i) t.edge[i] = widened<Tile, 1>(source, single[i], is_wanted(t.edge_column(i)))[0];
+        for (int i = 0; i < edges; ++i) t.edge[i] = widened<Tile, 1>(source, single[i], is_fetched(t.edge_column(i)))[0];
     }
-    if constexpr (Tile::in_blocks || Tile::packs > 4) {
+    if constexpr (Tile::in_stripes || Tile::packs > 4) {
         t.for_live_packs([&](int p) { t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p)); });
     } else {
         SMX_UNROLL
@@ -120,8 +120,8 @@ SMX_HD void load_part(Group& g, Tile& t, Input const& input, row_id row, Seen& s
 // span, what the mask will want to know of these columns is read meanwhile.
 // Requires  part within [0, row.cols), at most Tile::capacity columns beyond its head, and starting at 0 or where a pack may start
 // Callers   all lanes of g
-// Gives     slots outside the span hold 0, finite, so that no scale can make a NaN of them, or are never looked at; in a tile with
-//           hidden_packs::computed, whose span must be the row or nothing, slots that the row does not fill hold -inf
+// Gives     slots that are not loaded hold a finite number, so that no scale makes a NaN of them, or are never looked at; with
+//           hidden_packs::computed, whose span must be the row or nothing, they hold -inf
 // Cost      one read of what can be visible
 template <class Group, class Tile, class Input>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval span, interval part) {

@@ -10,7 +10,10 @@
 //   template <int Width, class Compute> void add_to(pack<Compute, Width>&, int col) const;   same packs; -inf hides
 // One that reads memory may also have
 //   template <int Width> auto fetch(int col) const;   what it will need of a pack, read while the scores are on their way
-// and then takes it as a last argument of visible and add_to.
+// and then takes it as a last argument of visible and add_to. And if it fetches,
+//   static constexpr bool answers_from_packs;         absent = false; true: visible and add_to look at nothing else, so that they may be asked
+//                                                     about any pack, with zeros for one that was not fetched, whose scores are -inf
+//   template <int Width> auto packs_from(int col) const;  see mask/read_ahead.hpp
 #pragma once
 #include "mask/read_ahead.hpp"
 #include "pack.hpp"
@@ -44,7 +47,7 @@ SMX_HD Compute biased(Compute score, Compute bias) {
     return is_hiding(bias) ? bias : score + bias;
 }
 
-// whole: all columns lie in the span
+// whole: no column is hidden by lying outside the span
 template <int Width, class Seen, class Compute, class Fetched>
 SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval span, bool whole, int col, Fetched const& fetched) {
     unsigned bits = whole ? all_bits<Width> : Width == 1 ? 0u : bits_within<Width>(span, col);
@@ -57,19 +60,16 @@ SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval s
     for (int i = 0; i < Width; ++i) scores[i] = bits >> i & 1u ? scores[i] : neg_inf<Compute>();
 }
 
-}  // namespace detail
-
-namespace detail {
 template <class Tile, class Seen>
 SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>::fetched_type const* fetched) {
     constexpr bool asks = mask_tests<Seen> || mask_biases<Seen>;
-    static_assert(Tile::skips || spans_row<Seen>, "a tile with hidden_packs::computed is for masks whose span is the row or nothing");
+    static_assert(Tile::skips || spans_row<Seen>, "a tile with hidden_packs::computed is for masks whose span is the row or nothing: write hidden_packs::skipped, or give the row mask spans_row");
     if constexpr (!Tile::skips && !asks) return;
     if constexpr (mask_biases<Seen>) t.settle_factor();
     int const packs = t.packs_to_visit();
-    int const blocks_in_use = t.blocks_to_visit();
+    int const stripes_in_use = t.stripes_to_visit();
     SMX_UNROLL
-    for (int b = 0; b < blocks_in_use; ++b) {
+    for (int b = 0; b < stripes_in_use; ++b) {
         if (!t.is_live(b) || (!asks && t.is_whole(b))) continue;
         t.for_packs(b, packs, [&](int p) {
             int const col = t.pack_column(p);
@@ -134,124 +134,5 @@ struct no_mask {
     };
     SMX_HD row bind(row_id id, extents) const { return {id.cols}; }
 };
-
-namespace detail {
-
-// Two masks that are bound to the same row and answer for it together, as a Row.
-template <template <class, class> class Row, class First, class Second>
-struct mask_pair {
-    First first;
-    Second second;
-
-    SMX_HD auto bind(row_id id, extents shape) const {
-        auto a = first.bind(id, shape);
-        auto b = second.bind(id, shape);
-        return Row<decltype(a), decltype(b)>{a, b};
-    }
-};
-
-template <class FirstRow, class SecondRow>
-struct both_row {
-    FirstRow first;
-    SecondRow second;
-
-    static constexpr bool tests = mask_tests<FirstRow> || mask_tests<SecondRow>;
-    static constexpr bool biases = mask_biases<FirstRow> || mask_biases<SecondRow>;
-    static constexpr bool spans_row = smx::spans_row<FirstRow> && smx::spans_row<SecondRow>;
-    static constexpr bool answers_from_packs = smx::answers_from_packs<FirstRow> && smx::answers_from_packs<SecondRow>;
-
-    SMX_HD interval span() const { return intersection(first.span(), second.span()); }
-
-    template <int Width>
-    SMX_HD auto fetch(int col) const {
-        return detail::fetch_both<Width>(first, second, col);
-    }
-
-    template <int Width>
-    SMX_HD auto packs_from(int col) const {
-        return detail::packs_from_both<Width>(first, second, col);
-    }
-
-    template <int Width, class Fetched = detail::fetched_none>
-    SMX_HD unsigned visible(int col, Fetched const& fetched = {}) const {
-        unsigned bits = ~0u;
-        if constexpr (mask_tests<FirstRow>) bits &= detail::visible_of<Width>(first, col, fetched.first);
-        if constexpr (mask_tests<SecondRow>) bits &= detail::visible_of<Width>(second, col, fetched.second);
-        return bits;
-    }
-
-    template <int Width, class Compute, class Fetched = detail::fetched_none>
-    SMX_HD void add_to(pack<Compute, Width>& scores, int col, Fetched const& fetched = {}) const {
-        if constexpr (mask_biases<FirstRow> && mask_biases<SecondRow>) {
-            // The sum of both first: -inf in either of them hides, whatever the other is.
-            pack<Compute, Width> total = filled_pack<Width>(Compute(0)), more = total;
-            detail::add_of(first, total, col, fetched.first);
-            detail::add_of(second, more, col, fetched.second);
-            SMX_UNROLL
-            for (int i = 0; i < Width; ++i)
-                scores[i] = detail::biased(scores[i], detail::is_hiding(total[i]) ? total[i] : detail::biased(total[i], more[i]));
-        } else if constexpr (mask_biases<FirstRow>) {
-            detail::add_of(first, scores, col, fetched.first);
-        } else {
-            detail::add_of(second, scores, col, fetched.second);
-        }
-    }
-};
-
-template <class FirstRow, class SecondRow>
-struct either_row {
-    static_assert(!mask_biases<FirstRow> && !mask_biases<SecondRow>,
-                  "a bias is added, it cannot be one of two ways to be visible: write both(bias, either(a, b))");
-    FirstRow first;
-    SecondRow second;
-
-    static constexpr bool tests = true;
-    static constexpr bool spans_row = smx::spans_row<FirstRow> && smx::spans_row<SecondRow>;
-
-    SMX_HD interval span() const { return hull(first.span(), second.span()); }
-
-    template <int Width>
-    SMX_HD unsigned visible(int col) const {
-        return bits_of<Width>(first, col) | bits_of<Width>(second, col);
-    }
-
-    // Only packs that touch its own span may be asked of a part.
-    template <int Width, class Part>
-    static SMX_HD unsigned bits_of(Part const& part, int col) {
-        unsigned bits = bits_within<Width>(part.span(), col);
-        if constexpr (mask_tests<Part>) {
-            if (bits != 0) bits &= part.template visible<Width>(col);
-        }
-        return bits;
-    }
-};
-
-}  // namespace detail
-
-// Visible where both are; biases of both are added. Write both(a, b, ...).
-template <class First, class Second>
-struct both_mask : detail::mask_pair<detail::both_row, First, Second> {};
-
-// Visible where one of them is. Write either(a, b, ...).
-template <class First, class Second>
-struct either_mask : detail::mask_pair<detail::either_row, First, Second> {};
-
-template <class First, class Second>
-SMX_HD both_mask<First, Second> both(First first, Second second) {
-    return {{first, second}};
-}
-template <class First, class Second, class Third, class... Rest>
-SMX_HD auto both(First first, Second second, Third third, Rest... rest) {
-    return smx::both(smx::both(first, second), third, rest...);
-}
-
-template <class First, class Second>
-SMX_HD either_mask<First, Second> either(First first, Second second) {
-    return {{first, second}};
-}
-template <class First, class Second, class Third, class... Rest>
-SMX_HD auto either(First first, Second second, Third third, Rest... rest) {
-    return smx::either(smx::either(first, second), third, rest...);
-}
 
 SMX_END

@@ -83,26 +83,6 @@ SMX_HD double rounded_product(double a, double b) {
 #endif
 }
 
-// Factors up to here can wait until the difference of two scores: times log2 e they are still finite.
-template <class Real>
-SMX_HD constexpr Real largest_folded_factor() {
-    if constexpr (sizeof(Real) == 8) {
-        return bit_cast<Real>(0x7fd0000000000000ull);  // 2^1022
-    } else {
-        return bit_cast<Real>(0x7e800000u);  // 2^126
-    }
-}
-
-// And from here: a difference that overflows to -inf would still weigh 0 (exp(-256), of doubles exp(-4096)).
-template <class Real>
-SMX_HD constexpr Real smallest_folded_factor() {
-    if constexpr (sizeof(Real) == 8) {
-        return bit_cast<Real>(0x00b0000000000000ull);  // 2^-1012
-    } else {
-        return bit_cast<Real>(0x03800000u);  // 2^-120
-    }
-}
-
 template <class Array>
 SMX_HD void settle_products(Array& products) {
 #if SMX_DEVICE_CODE

@@ -36,9 +36,9 @@ SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_r
         }
     };
     int const packs = t.packs_to_visit();
-    int const blocks_in_use = t.blocks_to_visit();
+    int const stripes_in_use = t.stripes_to_visit();
     SMX_UNROLL
-    for (int b = 0; b < blocks_in_use; ++b) {
+    for (int b = 0; b < stripes_in_use; ++b) {
         if (t.is_live(b)) {
             t.for_packs(b, packs, [&](int p) {
                 SMX_UNROLL

@@ -30,15 +30,6 @@ SMX_HD bool is_aligned(void const* pointer, int bytes) {
     return (reinterpret_cast<uint64>(pointer) & static_cast<unsigned>(bytes - 1)) == 0;
 }
 
-template <int Bytes>
-struct unsigned_of {
-    using type = unsigned short;
-};
-template <>
-struct unsigned_of<1> {
-    using type = unsigned char;
-};
-
 // Stored elements as they lie in memory. On a GPU small ones are held by the word: an array of bytes or shorts would take a register each.
 template <class Element, int Count>
 struct alignas(widest_access(Count * int{sizeof(Element)}) > int{alignof(Element)} ? widest_access(Count * int{sizeof(Element)}) : int{alignof(Element)}) raw_pack {
@@ -73,7 +64,7 @@ struct alignas(widest_access(Count * int{sizeof(Element)}) > int{alignof(Element
     }
 
 private:
-    using small = typename unsigned_of<int{sizeof(Element)}>::type;
+    using small = chosen_type<sizeof(Element) == 1, unsigned char, unsigned short>;
 };
 
 // streamed: global memory read or written once, let it leave the caches first · cached: any memory that will be wanted again
@@ -159,10 +150,8 @@ SMX_HD void write_as(Element* into, raw_pack<Element, Count> const& from) {
 #endif
 }
 
-}  // namespace detail
-
-namespace detail {
-// Tells the compiler, which does not see it through a choice of pointers, and would ask the hardware at every access.
+// Tells the compiler that a pointer is to global memory: it does not see that through a choice of pointers, and would ask the hardware at
+// every access.
 template <class Element>
 SMX_HD Element const* in_global_memory(Element const* pointer) {
 #if SMX_DEVICE_CODE

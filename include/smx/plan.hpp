@@ -13,8 +13,10 @@ template <class Input, class Output>
 bool rows_touch(Input const&, Output const&, extents) {
     return false;
 }
+// To the stride of axes of length 1 too: whether rows touch must not depend on how many there are.
 inline bool is_packed(strides step, extents shape) {
-    return same_strides(step, packed_strides(shape), shape);
+    strides const packed = packed_strides(shape);
+    return step.batch == packed.batch && step.head == packed.head && step.query == packed.query;
 }
 template <class Source, class Target>
 bool rows_touch(dense_input<Source> const& x, dense_output<Target, hidden::zeros> const& y, extents shape) {
@@ -43,8 +45,7 @@ planned plan(device_limits limits, shaped_input<Input> const& x, Factor const& f
     auto const o = smx::make_operands(x, factor, masks, output, extras...);
     planned all{smx::check(o), {}};
     if (all.result) {
-        all.kernel = detail::with_first(detail::automatic_kernels<pack_columns_of<Input>, typename decltype(o)::seen_type>(), detail::shape_of(o), limits,
-                                        [](auto kernel) { return decltype(kernel)::value; });
+        all.kernel = detail::chosen_policy<Input, typename decltype(o)::seen_type>(detail::shape_of(o), limits);
     }
     return all;
 }

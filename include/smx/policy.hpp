@@ -75,7 +75,7 @@ struct mask_traits {
     bool tests, biases, spans_row;
 };
 template <class Seen>
-inline constexpr mask_traits traits_of = {mask_tests<Seen>, mask_biases<Seen>, spans_row<Seen>};
+inline constexpr mask_traits mask_traits_of = {mask_tests<Seen>, mask_biases<Seen>, spans_row<Seen>};
 
 // What kernel types have in common.
 template <class Group, int Vec, int Packs, int Threads, body_kind Body>
@@ -87,29 +87,32 @@ struct kernel_type {
     static_assert(blocks > 1 || (Threads % lanes == 0 && Threads >= 1 && Threads <= 1024),
                   "a block holds whole groups, and at most 1024 threads");
     static_assert(blocks == 1 || Threads * blocks == lanes, "the threads of a cluster's blocks are its group's: leave them out");
-    // As many blocks an SM as leave a lane the registers that it needs without spills (ptxas, sm_90): other rows hide a row's latency.
-    // H200, share of copy: 64 elements a lane, 16384 columns of half: 768 threads 0.98, 512 threads 0.85; 32 elements, causal 2048 columns of
-    // half: 1280 threads 0.927, 1024 threads 0.885.
-    static SMX_HD constexpr int blocks_per_sm(mask_traits seen, int compute_bytes) {
+    // Threads an SM that leave a lane the registers it needs without spills (ptxas 13.0, sm_90): other rows hide a row's latency. With a number,
+    // the share of copy on an H200 (and what the next choice got); without, as many as compile without spills.
+    static SMX_HD constexpr int threads_wanted(mask_traits row, int compute_bytes) {
         int const words = Vec * Packs * compute_bytes / 4;
         constexpr bool holds_row = Body == body_kind::resident || Body == body_kind::packed;
-        constexpr bool wide = blocks == 1 && lanes >= 64;  // the edges of a row take one slot a lane, and few addresses
-        bool const asks = seen.tests || seen.biases;
-        int const threads_wanted = !holds_row                  ? 512
-                                   : words > 40                ? (Threads <= 256 && !asks && seen.spans_row ? 768 : 512)
-                                   : words > 36                ? (!asks && seen.spans_row ? 1024 : 512)
-                                   : compute_bytes > 4         ? 768
-                                   : seen.tests && seen.biases ? 768
-                                   : seen.biases               ? (wide ? 1024 : 768)
-                                   : words <= 16               ? 1280
-                                   : seen.tests                ? 1152
-                                   : Body == body_kind::packed ? 1152
-                                   : words <= 24               ? (seen.spans_row ? 1152 : 1024)
-                                   : wide                      ? (seen.spans_row || Threads % 64 == 0 ? 1280 : 1152)
-                                                               : 1024;
-        constexpr int threads_per_sm = SMX_ARCH == 750 ? 1024 : 1536;  // what every GPU since 8.0 takes; 7.5 takes 1024
+        constexpr bool wide = blocks == 1 && lanes >= 64;  // the edges of a row take one slot a lane
+        bool const asks = row.tests || row.biases;
+        if (!holds_row) return 512;
+        if (words > 40) return Threads <= 256 && !asks && row.spans_row ? 768 : 512;  // 16384 columns of half 0.98 (512: 0.85)
+        if (words > 36) return !asks && row.spans_row ? 1024 : 512;                   // 20001 columns of half by 2 blocks 0.97
+        if (compute_bytes > 4) return 768;
+        if (row.tests && row.biases) return wide ? 768 : 512;
+        if (row.biases) return wide ? 1024 : 768;   // 2048 columns of half 0.974 (without reading ahead: 0.776)
+        if (words <= 16) return 1280;
+        if (row.tests) return 1152;                 // 2048 columns of bfloat16 0.974 (768: 0.901)
+        if (Body == body_kind::packed) return 1152; // 255 columns of half 0.963 (1024: 0.941)
+        if (words <= 24) return row.spans_row ? 1152 : 1024;
+        if (wide) return row.spans_row || Threads % 64 == 0 ? 1280 : 1152;  // causal, 2048 columns of half 0.927 (1024: 0.885)
+        return 1024;
+    }
+    static SMX_HD constexpr int blocks_per_sm(mask_traits row, int compute_bytes) {
+        // Threads that an SM of any GPU since 8.0 takes, and 7.5; blocks that one of 8.0, 9.0 and later takes, and one of the others.
+        constexpr int most_threads = SMX_ARCH == 750 ? 1024 : 1536;
         constexpr int most_blocks = SMX_ARCH == 750 || SMX_ARCH == 860 || SMX_ARCH == 890 ? 16 : 24;
-        int const fit = (threads_wanted < threads_per_sm ? threads_wanted : threads_per_sm) / Threads;
+        int const wanted = threads_wanted(row, compute_bytes);
+        int const fit = (wanted < most_threads ? wanted : most_threads) / Threads;
         return fit < 1 ? 1 : fit > most_blocks ? most_blocks : fit;
     }
     static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks};

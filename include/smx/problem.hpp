@@ -2,6 +2,7 @@
 #pragma once
 #include "mask/bias.hpp"
 #include "mask/causal.hpp"
+#include "mask/compose.hpp"
 #include "mask/lengths.hpp"
 #include "mask/predicate.hpp"
 #include "mask/tensor.hpp"
@@ -61,7 +62,7 @@ inline status check_shape(extents shape) {
     return {};
 }
 
-// Elements from every row to the next, by index; 0 where that is not one number.
+// Elements from every row to the next, by index; 0 where that is not one number, 1 for a single row.
 constexpr int64 row_step_of(strides step, extents shape) {
     int64 const counts[] = {shape.queries, shape.heads, shape.batch};
     int64 const steps[] = {step.query, step.head, step.batch};
@@ -159,7 +160,7 @@ auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask cons
                   "a scale is fixed_scale(number), inv_sqrt(head_dim), device_scale(pointer), head_scale(pointer) or has value<Compute>(row_id)");
     static_assert(detail::binds_row<Mask>,
                   "a mask has bind(row_id, extents): no_mask{}, causal_mask::bottom_right(), ...; a condition is written visible_where(f)");
-    // By reference: GCC 12 takes what an aggregate passed by value points to for unwritten, where that is copied into the result (its ipa-modref pass).
+    // The parameters are references: GCC 12 takes what an aggregate passed by value points to for unwritten, where that is copied into the result (its ipa-modref pass).
     Input input = x.input;
     Output output = given;
     auto const more = detail::collect(extras...);

@@ -5,6 +5,26 @@
 
 SMX_BEGIN
 
+// Factors up to here can wait until the difference of two scores: times log2 e they are still finite.
+template <class Real>
+SMX_HD constexpr Real largest_waiting_factor() {
+    if constexpr (sizeof(Real) == 8) {
+        return bit_cast<Real>(0x7fd0000000000000ull);  // 2^1022
+    } else {
+        return bit_cast<Real>(0x7e800000u);  // 2^126
+    }
+}
+
+// And from here: a difference that overflows to -inf would still weigh 0 (exp(-256), of doubles exp(-4096)).
+template <class Real>
+SMX_HD constexpr Real smallest_waiting_factor() {
+    if constexpr (sizeof(Real) == 8) {
+        return bit_cast<Real>(0x00b0000000000000ull);  // 2^-1012
+    } else {
+        return bit_cast<Real>(0x03800000u);  // 2^-120
+    }
+}
+
 // Each score becomes score * factor, rounded once; -inf times a factor of 0 or below makes the row NaN.
 // Callers   any lane, on its own
 // Cost      one product an element; none where the tile will keep weights and the factor is above 0 and neither tiny nor huge
@@ -12,8 +32,8 @@ template <class Tile>
 SMX_HD void scale(Tile& t, typename Tile::compute factor) {
     using compute = typename Tile::compute;
     if constexpr (Tile::keeps == kept::weights) {
-        if (t.factor != compute(1)) t.settle_factor();  // of an earlier scale: never after a load, as compilers see
-        if (factor >= smallest_folded_factor<compute>() && factor <= largest_folded_factor<compute>()) {
+        if (t.factor != compute(1)) t.settle_factor();  // an earlier scale: after a load the factor is 1, as the compiler sees
+        if (factor >= smallest_waiting_factor<compute>() && factor <= largest_waiting_factor<compute>()) {
             t.factor = factor;
             return;
         }

@@ -31,9 +31,9 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
         }
     };
     int const packs = t.packs_to_visit();
-    int const blocks_in_use = t.blocks_to_visit();
+    int const stripes_in_use = t.stripes_to_visit();
     SMX_UNROLL
-    for (int b = 0; b < blocks_in_use; ++b) {
+    for (int b = 0; b < stripes_in_use; ++b) {
         if (t.is_whole(b)) {
             t.for_packs(b, packs, store_pack);
         } else {

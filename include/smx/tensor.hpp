@@ -5,11 +5,14 @@
 //   template <int Width> pack<compute, Width> load(row_id, int col) const;
 //   template <int Width> int head(row_id) const;                          columns before the first that packs may start at,
 //                                                                     0 to Width - 1; absent = 0
+//   using element;                                                    what is stored; absent = compute
 //   static constexpr int pack_columns;                                columns launch_auto loads at a time; absent = 16 bytes of compute
 // and an output any value with
 //   template <int Width, class Compute> void store(row_id, int col, pack<Compute, Width> const&) const;
 // Both are called with Width = the kernel's pack and with Width = 1, for columns within the row. Either may have bind(row_id) instead, which
-// works out once what all packs of the row share; see dense_input and dense_output.
+// works out once what all packs of the row share. A bound input row has head<Width>(), fetch<Width>(col) and widen<Width>(fetched), and may have
+// from(col), itself from that column on, and neg_inf<Width>(), what widens to -inf; a bound output row has store<Width>(col, pack) and may have
+// from(col). See dense_input and dense_output.
 #pragma once
 #include "pack.hpp"
 #include "row_id.hpp"
@@ -47,8 +50,8 @@ struct memory_input_row {
     }
     // What would widen to -inf.
     template <int Width, class Storage = dtype<Element>>
-    static SMX_HD auto hidden() -> decltype(Storage::minus_infinity(), detail::raw_pack<Element, Width>()) {
-        return detail::raw_pack<Element, Width>::of([](int) { return Storage::minus_infinity(); });
+    static SMX_HD auto neg_inf() -> decltype(Storage::neg_inf(), detail::raw_pack<Element, Width>()) {
+        return detail::raw_pack<Element, Width>::of([](int) { return Storage::neg_inf(); });
     }
 };
 
@@ -128,8 +131,8 @@ struct unbound_input_row {
         return values;
     }
     template <int Width>
-    static SMX_HD pack<typename Input::compute, Width> hidden() {
-        return filled_pack<Width>(neg_inf<typename Input::compute>());
+    static SMX_HD pack<typename Input::compute, Width> neg_inf() {
+        return filled_pack<Width>(smx::neg_inf<typename Input::compute>());
     }
 };
 template <class Output>

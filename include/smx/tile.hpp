@@ -12,9 +12,9 @@ struct column_map {
     int rank = 0;
     int mine = 0;            // first column of the lane's first pack
     interval seen = {0, 0};  // the columns of packs that can be visible
-    int wanted = 0;          // where hidden packs are computed: edge elements below are fetched
-    unsigned live = 0;       // bit b: some lane's block b of packs can be visible
-    unsigned whole = 0;      // bit b: every lane's is, to the last column
+    int edge_end = 0;        // where hidden packs are computed: edge elements are fetched below this column
+    unsigned live = 0;       // bit s: some lane's part of stripe s of packs can be visible
+    unsigned whole = 0;      // bit s: every lane's is, to the last column
 };
 
 // What becomes of packs that no lane can see.
@@ -43,10 +43,11 @@ struct tile {
     static constexpr bool skips = Hidden == hidden_packs::skipped;
     static constexpr int edges = (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
     static constexpr int capacity = Lanes * Vec * Packs;
-    // Short packs are looked at in blocks of 8 columns a lane: a jump for fewer costs more than it saves. Where no jump is taken, each alone.
-    static constexpr int packs_per_block = Vec >= 4 || !skips ? 1 : 8 / Vec < Packs ? 8 / Vec : Packs;
-    static constexpr int blocks = (Packs + packs_per_block - 1) / packs_per_block;
-    static constexpr bool in_blocks = packs_per_block > 1;
+    // A stripe is what all lanes hold side by side of one pack, or of several short ones: a jump over less than 8 columns a lane costs more than
+    // it saves. Where no jump is taken, each pack is one.
+    static constexpr int packs_per_stripe = Vec >= 4 || !skips ? 1 : 8 / Vec < Packs ? 8 / Vec : Packs;
+    static constexpr int stripes = (Packs + packs_per_stripe - 1) / packs_per_stripe;
+    static constexpr bool in_stripes = packs_per_stripe > 1;
 
     pack<Compute, Vec> middle[Packs];
     pack<Compute, (edges > 0 ? edges : 1)> edge;
@@ -69,13 +70,13 @@ struct tile {
         } else {
             bool const all = visible.begin < visible.end;
             map.seen = {map.first, all ? map.last : map.first};
-            map.wanted = all ? map.end : map.begin;
+            map.edge_end = all ? map.end : map.begin;
         }
-        // The same for all lanes of the group, so that skipping a block is a jump and not a divergence.
-        constexpr unsigned stripe = Lanes * Vec * packs_per_block;
+        // The same for all lanes of the group, so that skipping a stripe is a jump and not a divergence.
+        constexpr unsigned width = Lanes * Vec * packs_per_stripe;
         unsigned const from = static_cast<unsigned>(map.seen.begin - map.first), to = static_cast<unsigned>(map.seen.end - map.first);
-        map.live = bits_below((to + stripe - 1) / stripe) & ~bits_below(from / stripe);
-        if constexpr (in_blocks) map.whole = bits_below(to / stripe) & ~bits_below((from + stripe - 1) / stripe);
+        map.live = bits_below((to + width - 1) / width) & ~bits_below(from / width);
+        if constexpr (in_stripes) map.whole = bits_below(to / width) & ~bits_below((from + width - 1) / width);
     }
 
     // From the lane's first pack to pack p, in columns: a constant, which is what a pack is asked by.
@@ -89,26 +90,26 @@ struct tile {
     SMX_HD bool within_seen(int p) const {
         return distance(p) <= map.seen.end - map.mine - Vec && (!skips || distance(p) >= map.seen.begin - map.mine);
     }
-    // A tile of one block, or of two packs, takes all as live.
-    SMX_HD bool is_live(int block) const { return !skips || blocks <= (in_blocks ? 1 : 2) || (map.live >> block & 1u) != 0; }
-    // Known for blocks of more than one pack: a single pack's lanes look for themselves.
-    SMX_HD bool is_whole(int block) const { return in_blocks && (map.whole >> block & 1u) != 0; }
+    // A tile of one stripe, or of two packs, takes all as live.
+    SMX_HD bool is_live(int stripe) const { return !skips || stripes <= (in_stripes ? 1 : 2) || (map.live >> stripe & 1u) != 0; }
+    // Known for stripes of more than one pack: a single pack's lanes look for themselves.
+    SMX_HD bool is_whole(int stripe) const { return in_stripes && (map.whole >> stripe & 1u) != 0; }
 
-    // Calls visit(p) for every pack p of a block.
+    // Calls visit(p) for every pack p of a stripe.
     template <class Visit>
-    static SMX_HD void for_packs(int block, int in_use, Visit const& visit) {
+    static SMX_HD void for_packs(int stripe, int in_use, Visit const& visit) {
         SMX_UNROLL
-        for (int i = 0; i < packs_per_block; ++i) {
-            if (block * packs_per_block + i < in_use) visit(block * packs_per_block + i);
+        for (int i = 0; i < packs_per_stripe; ++i) {
+            if (stripe * packs_per_stripe + i < in_use) visit(stripe * packs_per_stripe + i);
         }
     }
     // Calls visit(p) for every pack p that can be visible to some lane.
     template <class Visit>
     SMX_HD void for_live_packs(Visit const& visit) const {
         int const in_use = packs_to_visit();
-        int const blocks_in_use = blocks_to_visit();
+        int const stripes_in_use = stripes_to_visit();
         SMX_UNROLL
-        for (int b = 0; b < blocks_in_use; ++b) {
+        for (int b = 0; b < stripes_in_use; ++b) {
             if (is_live(b)) for_packs(b, in_use, visit);
         }
     }
@@ -125,7 +126,7 @@ struct tile {
         int const in_use = edges_to_visit();
         SMX_UNROLL
         for (int i = 0; i < in_use; ++i) {
-            if (skips || edge_column(i) < map.wanted) edge[i] = rounded_product(edge[i], by);
+            if (skips || edge_column(i) < map.edge_end) edge[i] = rounded_product(edge[i], by);
         }
         settle_products(edge);
     }
@@ -173,7 +174,7 @@ struct tile {
         return slot < before ? map.begin + slot : map.last + slot - before;
     }
 
-    // Slots to walk through. On a GPU all of them, in unrolled loops: blocks that are not live are jumped over, edges only when the row has
+    // Slots to walk through. On a GPU all of them, in unrolled loops: stripes that are not live are jumped over, edges only when the row has
     // none. On the CPU those the part fills.
     SMX_HD int packs_to_visit() const {
 #if SMX_DEVICE_CODE
@@ -183,11 +184,11 @@ struct tile {
         return in_part <= 0 ? 0 : (in_part + Lanes - 1) / Lanes;
 #endif
     }
-    SMX_HD int blocks_to_visit() const {
+    SMX_HD int stripes_to_visit() const {
 #if SMX_DEVICE_CODE
-        return blocks;
+        return stripes;
 #else
-        return (packs_to_visit() + packs_per_block - 1) / packs_per_block;
+        return (packs_to_visit() + packs_per_stripe - 1) / packs_per_stripe;
 #endif
     }
     SMX_HD bool has_edges() const { return edges > 0 && (map.first - map.begin) + (map.end - map.last) != 0; }
@@ -202,8 +203,8 @@ struct tile {
 
 private:
     static SMX_HD constexpr int whole_packs(int cols) { return static_cast<int>(static_cast<unsigned>(cols) / Vec); }
-    // n <= blocks
-    static SMX_HD constexpr unsigned bits_below(unsigned n) { return blocks >= 32 && n >= 32 ? ~0u : (1u << n) - 1u; }
+    // n <= stripes
+    static SMX_HD constexpr unsigned bits_below(unsigned n) { return stripes >= 32 && n >= 32 ? ~0u : (1u << n) - 1u; }
 };
 
 SMX_END

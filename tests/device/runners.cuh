@@ -66,10 +66,10 @@ runner_list kernels(smx::kernel_list<Kernels...>) {
 template <class X, family Family, factor_type Factor = factor_type::any, sums Sums = sums::in_double>
 runner_list automatic_kernels() {
     constexpr int vec = smx::pack_columns_of<smx::dense_input<X>>;
-    using list = smx::detail::automatic_kernels<vec>;
+    using list = smx::detail::automatic_kernels<smx::dense_input<X>, smx::no_mask::row>;
     runner_list named = kernels<X, X, Family, Factor, smx::hidden::zeros, Sums>(list());
     if constexpr (Family != family::none) {  // what only rows with a mask are given
-        using masked = typename smx::detail::automatic_list<vec, false>::long_rows;
+        using masked = typename smx::detail::automatic_list<vec, smx::detail::rows_seen::masked>::long_rows;
         named = joined(named, kernels<X, X, Family, Factor, smx::hidden::zeros, Sums>(masked()));
     }
     return joined(named, {kernel<automatic_choice, X, X, Family, Factor, smx::hidden::zeros, Sums>()});

@@ -89,9 +89,10 @@ std::vector<int> edges_of(runner const& kernel, space& where) {
 
 problem random_problem(runner const& kernel, int cols, support::random_stream& random) {
     problem p;
-    p.shape = cols <= 64     ? smx::extents(2, 3, 1 + random.below(8), cols)
-              : cols <= 2048 ? smx::extents(2, 2, 3, cols)
-                             : smx::extents(2, 1, 1 + random.below(3), cols);
+    p.shape = cols <= 64      ? smx::extents(2, 3, 1 + random.below(8), cols)
+              : cols <= 2048  ? smx::extents(2, 2, 3, cols)
+              : cols <= 32768 ? smx::extents(2, 1, 1 + random.below(3), cols)
+                              : smx::extents(1 + random.below(2), 1, 1, cols);
     p.seed = random.bits() % 1000000;
     p.scores = support::all_patterns[random.below(9)];
     constexpr double factors[] = {1.0, 0.125, -0.7, 0.0};

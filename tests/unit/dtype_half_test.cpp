@@ -36,13 +36,13 @@ TEST(dtype_half, the_same_bits) {
 }
 
 template <class Theirs>
-void expect_minus_infinity() {
-    EXPECT_EQ(smx::dtype<Theirs>::widen(smx::dtype<Theirs>::minus_infinity()), -std::numeric_limits<float>::infinity());
+void expect_neg_inf() {
+    EXPECT_EQ(smx::dtype<Theirs>::widen(smx::dtype<Theirs>::neg_inf()), -std::numeric_limits<float>::infinity());
 }
 
 TEST(dtype_half, minus_infinity) {
-    expect_minus_infinity<__half>();
-    expect_minus_infinity<__nv_bfloat16>();
+    expect_neg_inf<__half>();
+    expect_neg_inf<__nv_bfloat16>();
 }
 
 TEST(dtype_half, the_operator_takes_them) {

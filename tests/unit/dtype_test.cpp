@@ -139,18 +139,18 @@ TEST(dtype, float_and_double_keep_their_values) {
 }
 
 template <class T>
-void expect_minus_infinity() {
-    auto const value = smx::dtype<T>::widen(smx::dtype<T>::minus_infinity());
-    static_assert(std::is_same_v<decltype(smx::dtype<T>::minus_infinity()), T>);
+void expect_neg_inf() {
+    auto const value = smx::dtype<T>::widen(smx::dtype<T>::neg_inf());
+    static_assert(std::is_same_v<decltype(smx::dtype<T>::neg_inf()), T>);
     EXPECT_TRUE(std::isinf(value) && value < 0);
-    EXPECT_EQ(support::stored<T>::value(smx::dtype<T>::minus_infinity()), -std::numeric_limits<double>::infinity());
+    EXPECT_EQ(support::stored<T>::value(smx::dtype<T>::neg_inf()), -std::numeric_limits<double>::infinity());
 }
 
 TEST(dtype, every_built_in_type_has_a_minus_infinity) {
-    expect_minus_infinity<float>();
-    expect_minus_infinity<double>();
-    expect_minus_infinity<smx::half>();
-    expect_minus_infinity<smx::bfloat16>();
+    expect_neg_inf<float>();
+    expect_neg_inf<double>();
+    expect_neg_inf<smx::half>();
+    expect_neg_inf<smx::bfloat16>();
 }
 
 }  // namespace

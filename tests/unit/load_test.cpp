@@ -57,7 +57,7 @@ void expect_loaded(int cols, std::size_t offset, smx::interval visible) {
         for (int p = 0; p < t.packs_to_visit(); ++p) {
             for (int i = 0; i < Tile::vec; ++i) {
                 // What no later step looks at is held, but never set.
-                bool const seen = t.is_live(p / Tile::packs_per_block);
+                bool const seen = t.is_live(p / Tile::packs_per_stripe);
                 expect(t.pack_column(p) + i, seen ? t.middle[p][i] : typename Tile::compute(0));
             }
             // Packs start where their address is aligned.
@@ -205,7 +205,7 @@ template <class Source>
 void expect_stand_ins(Source const& source, bool knows_hidden) {
     using computed = smx::tile<1, 4, 2, float, smx::kept::weights, smx::hidden_packs::computed>;
     using skipped = smx::tile<1, 4, 2, float, smx::kept::weights>;
-    EXPECT_EQ((smx::detail::has_hidden<Source, 4>), knows_hidden);
+    EXPECT_EQ((smx::detail::has_neg_inf<Source, 4>), knows_hidden);
     auto const hidden = smx::detail::widened<computed, 4>(source, smx::detail::not_fetched<computed, 4>(source), false);
     for (float score : hidden.data) EXPECT_EQ(score, -infinity);
     // Where hidden packs are jumped over the mask hides what stands there, which no factor may make a NaN of.

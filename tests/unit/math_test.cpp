@@ -146,24 +146,6 @@ TEST(math, natural_log) {
     EXPECT_TRUE(std::isnan(smx::natural_log(std::numeric_limits<float>::quiet_NaN())));
 }
 
-// A factor of this size can wait until the difference of two scores: it stays finite in the exponent, and where the
-// difference overflows the weight is 0 anyway.
-template <class Real>
-void expect_folded_factors() {
-    Real const top = std::numeric_limits<Real>::max();
-    Real const largest = smx::largest_folded_factor<Real>(), smallest = smx::smallest_folded_factor<Real>();
-    EXPECT_TRUE(std::isfinite(largest * Real(1.4426950408889634)));
-    EXPECT_GT(largest, top / 8);
-    EXPECT_EQ(smx::exponential(-top * smallest * 2), Real(0));
-    EXPECT_TRUE(std::isnormal(smallest));
-    EXPECT_LT(smallest * top, Real(10000));
-}
-
-TEST(math, folded_factors) {
-    expect_folded_factors<float>();
-    expect_folded_factors<double>();
-}
-
 #if defined(__x86_64__)
 // A product that is contracted into the sum after it would not cancel to exactly zero.
 template <class Real>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "smx/group.hpp"
+#include "smx/scale.hpp"
 #include "support/data.hpp"
 #include "support/emulated_group.hpp"
 
@@ -345,7 +346,7 @@ TYPED_TEST(reduce, a_slope_is_a_factor_of_the_exponent) {
     EXPECT_EQ(smx::weight(-this->infinity, TypeParam(7), slope), TypeParam(0));
     EXPECT_NEAR(static_cast<double>(smx::weight(TypeParam(6), TypeParam(7))), std::exp(-1.0), 1e-7);
     // No factor that may wait makes anything else of these.
-    for (TypeParam factor : {smx::largest_folded_factor<TypeParam>(), smx::smallest_folded_factor<TypeParam>()}) {
+    for (TypeParam factor : {smx::largest_waiting_factor<TypeParam>(), smx::smallest_waiting_factor<TypeParam>()}) {
         TypeParam const top = std::numeric_limits<TypeParam>::max();
         EXPECT_EQ(smx::weight(top, top, smx::slope_of(factor)), TypeParam(1));
         EXPECT_EQ(smx::weight(-top, top, smx::slope_of(factor)), TypeParam(0));

@@ -457,4 +457,22 @@ TEST(scale, passes_see_the_same_score) {
 }
 #endif
 
+// A factor of this size can wait until the difference of two scores: it stays finite in the exponent, and where the
+// difference overflows the weight is 0 anyway.
+template <class Real>
+void expect_waiting_factors() {
+    Real const top = std::numeric_limits<Real>::max();
+    Real const largest = smx::largest_waiting_factor<Real>(), smallest = smx::smallest_waiting_factor<Real>();
+    EXPECT_TRUE(std::isfinite(largest * Real(1.4426950408889634)));
+    EXPECT_GT(largest, top / 8);
+    EXPECT_EQ(smx::exponential(-top * smallest * 2), Real(0));
+    EXPECT_TRUE(std::isnormal(smallest));
+    EXPECT_LT(smallest * top, Real(10000));
+}
+
+TEST(scale, factors_that_can_wait) {
+    expect_waiting_factors<float>();
+    expect_waiting_factors<double>();
+}
+
 }  // namespace

@@ -131,7 +131,7 @@ TEST(tensor, rows_by_index) {
 template <class T, int V>
 void expect_hidden() {
     using row = typename smx::dense_input<T>::row;
-    auto const values = row::template widen<V>(row::template hidden<V>());
+    auto const values = row::template widen<V>(row::template neg_inf<V>());
     for (int i = 0; i < V; ++i) {
         ASSERT_TRUE(std::isinf(values[i]) && values[i] < 0) << i;
     }

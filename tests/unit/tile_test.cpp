@@ -150,7 +150,7 @@ void expect_visible_packs_visited() {
                         if (visible) {
                             ASSERT_EQ(visited.count(p), 1U) << "span [" << begin << ", " << end << "), pack at " << col;
                         }
-                        if (t.is_whole(p / tile::packs_per_block)) {
+                        if (t.is_whole(p / tile::packs_per_stripe)) {
                             ASSERT_GE(col, begin) << "span [" << begin << ", " << end << ")";
                             ASSERT_LE(col + Vec, end) << "span [" << begin << ", " << end << ")";
                         }
@@ -196,17 +196,17 @@ void expect_places(int begin, int cols, int head, smx::interval visible) {
             ASSERT_EQ(t.touches_seen(p), touches);
             ASSERT_EQ(t.within_seen(p), within);
             if constexpr (!tile::skips) {
-                ASSERT_TRUE(t.is_live(p / tile::packs_per_block)) << "hidden packs are computed";
+                ASSERT_TRUE(t.is_live(p / tile::packs_per_stripe)) << "hidden packs are computed";
             } else if (touches) {
-                ASSERT_TRUE(t.is_live(p / tile::packs_per_block));
+                ASSERT_TRUE(t.is_live(p / tile::packs_per_stripe));
             }
-            if (t.is_whole(p / tile::packs_per_block)) {
+            if (t.is_whole(p / tile::packs_per_stripe)) {
                 ASSERT_TRUE(within);
             }
         }
         // Edge elements are fetched where the row is seen at all.
         if (!tile::skips) {
-            ASSERT_EQ(t.map.wanted, visible.begin < visible.end ? end : begin);
+            ASSERT_EQ(t.map.edge_end, visible.begin < visible.end ? end : begin);
         }
     }
 }

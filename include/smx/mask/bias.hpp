@@ -34,8 +34,8 @@ struct bias_tensor {
         }
 
         template <int Width>
-        SMX_HD packs_of_row<Width, Element> packs_from(int col) const {
-            return packs_of_row<Width, Element>(repeats ? nullptr : biases_of_row + col);
+        SMX_HD detail::packs_of_row<Width, Element> packs_from(int col) const {
+            return detail::packs_of_row<Width, Element>(repeats ? nullptr : biases_of_row + col);
         }
 
         template <int Width, class Compute>

@@ -5,18 +5,22 @@
 
 SMX_BEGIN
 
-// Packs at whole multiples of their width from a column of a row that other rows read too: the address is looked at once for all of them.
+namespace detail {
+
+struct nothing_fetched {};
+
+// Packs of a row in memory, from one of its columns on: whether they can be read aligned is asked once for all of them.
 template <int Count, class Element>
 class packs_of_row {
 public:
     // first == nullptr: there are no packs to be read aligned
     SMX_HD explicit packs_of_row(Element const* first)
-        : first_(first), aligned_(first != nullptr && detail::is_aligned(first, detail::accesses<Element, Count>::widest)) {}
+        : first_(first), aligned_(first != nullptr && is_aligned(first, accesses<Element, Count>::widest)) {}
 
     SMX_HD bool aligned() const { return aligned_; }
     // Requires  aligned()
-    SMX_HD detail::raw_pack<Element, Count> fetch_aligned(int distance) const {
-        return read_aligned<Count, detail::traffic::cached>(detail::in_global_memory(first_ + distance));
+    SMX_HD raw_pack<Element, Count> fetch_aligned(int distance) const {
+        return read_aligned<Count, traffic::cached>(in_global_memory(first_ + distance));
     }
 
 private:
@@ -24,8 +28,6 @@ private:
     bool aligned_;
 };
 
-namespace detail {
-struct nothing_fetched {};
 }  // namespace detail
 
 // A row mask that can read ahead what it will be asked: `template <int Width> auto fetch(int col) const` (absent: it reads when asked).
@@ -63,23 +65,6 @@ SMX_HD void add_of(Seen const& seen, pack<Compute, Width>& scores, int col, Fetc
     }
 }
 
-template <class First, class Second>
-struct fetched_both {
-    First first;
-    Second second;
-};
-using fetched_none = fetched_both<nothing_fetched, nothing_fetched>;
-
-template <int Width, class First, class Second>
-SMX_HD auto fetch_both(First const& first, Second const& second, int col) {
-    if constexpr (mask_fetches<First, Width> || mask_fetches<Second, Width>) {
-        return fetched_both<decltype(fetch_of<Width>(first, col)), decltype(fetch_of<Width>(second, col))>{fetch_of<Width>(first, col),
-                                                                                                           fetch_of<Width>(second, col)};
-    } else {
-        return nothing_fetched();
-    }
-}
-
 // A row mask whose packs lie in memory has packs_from<Width>(col): the packs from that column on, of which aligned() says whether
 // fetch_aligned(distance) may be asked for all of them.
 template <class Seen, int Width, class = void>
@@ -87,9 +72,9 @@ inline constexpr bool has_packs_from = false;
 template <class Seen, int Width>
 inline constexpr bool has_packs_from<Seen, Width, always_void<decltype(some<Seen>().template packs_from<Width>(0))>> = true;
 
-// Any other: aligned where nothing is fetched.
+// Any other: never read aligned; "aligned" where nothing is fetched, so as not to decide for a partner.
 template <int Width, class Seen>
-struct unaligned_packs {
+struct packs_without_address {
     SMX_HD bool aligned() const { return !mask_fetches<Seen, Width>; }
     SMX_HD auto fetch_aligned(int) const { return decltype(fetch_of<Width>(some<Seen>(), 0))(); }
 };
@@ -98,24 +83,8 @@ SMX_HD auto packs_of_mask(Seen const& seen, int col) {
     if constexpr (mask_fetches<Seen, Width> && has_packs_from<Seen, Width>) {
         return seen.template packs_from<Width>(col);
     } else {
-        return unaligned_packs<Width, Seen>();
+        return packs_without_address<Width, Seen>();
     }
-}
-
-template <class First, class Second>
-struct packs_of_both {
-    First first;
-    Second second;
-    SMX_HD bool aligned() const { return first.aligned() && second.aligned(); }
-    SMX_HD auto fetch_aligned(int distance) const {
-        return fetched_both<decltype(first.fetch_aligned(0)), decltype(second.fetch_aligned(0))>{first.fetch_aligned(distance),
-                                                                                              second.fetch_aligned(distance)};
-    }
-};
-template <int Width, class First, class Second>
-SMX_HD auto packs_from_both(First const& first, Second const& second, int col) {
-    using packs = packs_of_both<decltype(packs_of_mask<Width>(first, col)), decltype(packs_of_mask<Width>(second, col))>;
-    return packs{packs_of_mask<Width>(first, col), packs_of_mask<Width>(second, col)};
 }
 
 }  // namespace detail

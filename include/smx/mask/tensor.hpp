@@ -32,8 +32,8 @@ struct flag_tensor {
         }
 
         template <int Width>
-        SMX_HD packs_of_row<Width, Flag> packs_from(int col) const {
-            return packs_of_row<Width, Flag>(flags == nullptr ? nullptr : flags + col);
+        SMX_HD detail::packs_of_row<Width, Flag> packs_from(int col) const {
+            return detail::packs_of_row<Width, Flag>(flags == nullptr ? nullptr : flags + col);
         }
 
         template <int Width>

@@ -16,8 +16,10 @@ SMX_DEVICE void run_packed(block_of<Tile, Threads>, Group& g, Operands const& o,
 #if SMX_ARCH >= 900
     using x_type = typename Operands::input_type::element;
     using y_type = typename Operands::output_type::element;
-    static_assert(sizeof(x_type) == sizeof(y_type), "probabilities take the place of scores of the same size");
     constexpr int per_16 = 16 / int{sizeof(x_type)};
+    static_assert(sizeof(x_type) == sizeof(y_type), "probabilities take the place of scores of the same size");
+    // What a stretch moves by hand is less than two times 16 bytes: an element a thread.
+    static_assert(Threads >= 2 * per_16 - 2, "too few threads for the ends of a stretch: write packed<Group, vec, packs, 32> or more");
     int const thread = static_cast<int>(threadIdx.x);
     int const cols = o.rows.cols();
     int64 const start = first * cols;
