@@ -159,7 +159,12 @@ static status launch_checked(cudaStream_t stream, Operands const& o, row_shape s
         config.attrs = &attribute;
         config.numAttrs = 1;
     }
-    return cuda_status(cudaLaunchKernelEx(&config, softmax_kernel<Kernel, Operands>, o), "kernel launch");
+    cudaError_t const error = cudaLaunchKernelEx(&config, softmax_kernel<Kernel, Operands>, o);
+    if (Kernel::blocks > 1 && error == cudaErrorInvalidClusterSize) {  // a part of a GPU may hold less than its kind
+        limits.cluster_blocks = Kernel::blocks / 2;
+        return detail::wrong(errc::device_limit, "blocks of a cluster", "no more than this device can place", Kernel::blocks);
+    }
+    return cuda_status(error, "kernel launch");
 }
 
 }  // namespace launching

@@ -86,6 +86,7 @@ struct kernel_type {
     static constexpr int blocks = group_blocks<Group>;
     static_assert(blocks > 1 || (Threads % lanes == 0 && Threads >= 1 && Threads <= 1024),
                   "a block holds whole groups, and at most 1024 threads");
+    static_assert(blocks > 1 || lanes <= 32 || Threads == lanes, "a block_group is the whole block: leave the threads out");
     static_assert(blocks == 1 || Threads * blocks == lanes, "the threads of a cluster's blocks are its group's: leave them out");
     // Threads an SM that leave a lane the registers it needs without spills (ptxas 13.0, sm_90): other rows hide a row's latency. With a number,
     // the share of copy on an H200 (and what the next choice got); without, as many as compile without spills.
@@ -101,7 +102,7 @@ struct kernel_type {
         if (row.tests && row.biases) return wide ? 768 : 512;
         if (row.biases) return wide ? 1024 : 768;   // 2048 columns of half 0.974 (without reading ahead: 0.776)
         if (words <= 16) return 1280;
-        if (row.tests) return 1152;                 // 2048 columns of bfloat16 0.974 (768: 0.901)
+        if (row.tests) return wide ? 1152 : 768;    // 2048 columns of bfloat16 0.974 (768: 0.901); 512 of half 0.952 (1152: 0.827)
         if (Body == body_kind::packed) return 1152; // 255 columns of half 0.963 (1024: 0.941)
         if (words <= 24) return row.spans_row ? 1152 : 1024;
         if (wide) return row.spans_row || Threads % 64 == 0 ? 1280 : 1152;  // causal, 2048 columns of half 0.927 (1024: 0.885)
@@ -110,7 +111,7 @@ struct kernel_type {
     static SMX_HD constexpr int blocks_per_sm(mask_traits row, int compute_bytes) {
         // Threads that an SM of any GPU since 8.0 takes, and 7.5; blocks that one of 8.0, 9.0 and later takes, and one of the others.
         constexpr int most_threads = SMX_ARCH == 750 ? 1024 : 1536;
-        constexpr int most_blocks = SMX_ARCH == 750 || SMX_ARCH == 860 || SMX_ARCH == 890 ? 16 : 24;
+        constexpr int most_blocks = SMX_ARCH == 750 || SMX_ARCH == 860 || SMX_ARCH == 870 ? 16 : 24;
         int const wanted = threads_wanted(row, compute_bytes);
         int const fit = (wanted < most_threads ? wanted : most_threads) / Threads;
         return fit < 1 ? 1 : fit > most_blocks ? most_blocks : fit;

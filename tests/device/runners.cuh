@@ -55,11 +55,21 @@ runner kernel() {
     return r;
 }
 
+// A kernel of launch_auto's list by itself, for rows that launch_auto has better ones for too.
+template <class Kernel>
+struct by_itself {
+    using type = Kernel;
+};
+template <class Kernel>
+struct by_itself<smx::detail::uneven<Kernel>> {
+    using type = Kernel;
+};
+
 // All kernels of a list with the same types.
 template <class X, class Y, family Family, factor_type Factor = factor_type::any,
           smx::hidden Hidden = smx::hidden::zeros, sums Sums = sums::in_double, class... Kernels>
 runner_list kernels(smx::kernel_list<Kernels...>) {
-    return {kernel<Kernels, X, Y, Family, Factor, Hidden, Sums>()...};
+    return {kernel<typename by_itself<Kernels>::type, X, Y, Family, Factor, Hidden, Sums>()...};
 }
 
 // launch_auto's list for elements of type X, and launch_auto.
@@ -69,7 +79,7 @@ runner_list automatic_kernels() {
     using list = smx::detail::automatic_kernels<smx::dense_input<X>, smx::no_mask::row>;
     runner_list named = kernels<X, X, Family, Factor, smx::hidden::zeros, Sums>(list());
     if constexpr (Family != family::none) {  // what only rows with a mask are given
-        using masked = typename smx::detail::automatic_list<vec, smx::detail::rows_seen::masked>::long_rows;
+        using masked = typename smx::detail::automatic_list<vec, smx::detail::rows_seen::asked>::long_rows;
         named = joined(named, kernels<X, X, Family, Factor, smx::hidden::zeros, Sums>(masked()));
     }
     return joined(named, {kernel<automatic_choice, X, X, Family, Factor, smx::hidden::zeros, Sums>()});
