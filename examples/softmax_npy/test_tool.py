@@ -389,7 +389,7 @@ class ToolTest(unittest.TestCase):
         save(self.at / "s.npy", "f4", (2, 3, 4, 5), gauss(120))
         base = ["--scores", "s.npy", "--out", "p.npy"]
         for wanted, dtype, shape in (
-            ("must be bool or integer, and the dtype is f4; --bias", "f4", (5,)),
+            ("must be bool or integer, and the dtype is f4; a float mask of 0 and -inf is a --bias", "f4", (5,)),
             (r"\[4\] does not broadcast to the scores' \[2,3,4,5\]", "b1", (4,)),
             (r"\[2,1,1\] does not broadcast", "b1", (2, 1, 1)),
             (r"\[0\] does not broadcast", "b1", (0,)),
