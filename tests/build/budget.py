@@ -78,10 +78,12 @@ with tempfile.TemporaryDirectory() as folder:
 
     def one_kernel_by_nvrtc(_):
         options = ["--std=c++17", "--gpu-architecture=sm_90", "-I%s" % INCLUDE]
-        code, said, spent = Nvrtc().compile((SOURCES / "program.cu").read_text(), options)
-        if code != 0:
-            print(said)
-        return spent if code == 0 else float("inf")
+        runs = [Nvrtc().compile((SOURCES / "program.cu").read_text(), options) for _ in range(3)]  # the least, as seconds() takes
+        for code, said, _ in runs:
+            if code != 0:
+                print(said)
+                return float("inf")
+        return min(spent for _, _, spent in runs)
 
     hold_seconds("smx.cuh over an empty file", 0.6, lambda empty: seconds(*to_object, scratch / "headers.cu") - empty)
     hold_seconds("one more kernel", 0.2, one_more_kernel)
