@@ -11,6 +11,16 @@ TYPED_TEST_SUITE(resident_weights, lanes::tiles, lanes::tile_names);
 TYPED_TEST(resident_weights, no_mask) {
     lanes::sweep<support::resident_weights_body, TypeParam, support::no_mask_case>();
 }
+// Not behind virtual functions: the tile a kernel has for it, on the widths that have no other mask so.
+template <class Tile>
+void sweep_plain() {
+    lanes::sweep_mask<support::fibers, support::resident_weights_body, Tile, float, float, smx::no_mask>(
+        &support::answered<support::no_mask_case>, 2);
+}
+TEST(resident_weights_plain, one_lane) { sweep_plain<smx::tile<1, 8, 16>>(); }
+TEST(resident_weights_plain, a_warp) { sweep_plain<smx::tile<32, 4, 2>>(); }
+TEST(resident_weights_plain, a_block) { sweep_plain<smx::tile<256, 4, 1>>(); }
+
 TYPED_TEST(resident_weights, causal_top_left) {
     lanes::sweep<support::resident_weights_body, TypeParam, support::top_left_case>();
 }

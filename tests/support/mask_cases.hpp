@@ -370,7 +370,7 @@ template <class Case, class Compute, bool Exact = true>
 struct erased_case {
     using seen = decltype(Case::mask(std::declval<mask_material const&>()).bind(smx::row_id(), smx::extents()));
     static constexpr bool either = !Exact && (smx::mask_tests<seen> || smx::mask_biases<seen>);
-    static constexpr bool spans_row = smx::spans_row<seen> && !either;
+    static constexpr bool spans_row = Exact && smx::spans_row<seen>;
     using mask_type =
         erased_mask<either || smx::mask_tests<seen>, either || smx::mask_biases<seen>, spans_row, Compute>;
     static mask_type mask(mask_material const& m) { return mask_type(Case::mask(m)); }

@@ -79,7 +79,8 @@ struct staged_body {
 struct online_body {
     static constexpr bool has_capacity = false;
     static constexpr smx::kept keeps = smx::online::keeps;
-    static constexpr bool knows_mask = true;
+    static constexpr bool knows_mask =
+        false;  // staged tells the two kinds of tile apart: one body is enough to compile twice
 
     template <class Tile>
     static std::size_t memory(int) {
