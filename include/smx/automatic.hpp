@@ -47,8 +47,8 @@ struct any_rows<8> {  // H200, half: 40000 columns staged 0.61 of copy, 100000 c
     using type = kernel_list<chunked_online<block_group<512>, 8, 4>>;
 };
 
-// Uneven rows without a mask, on an H200: half 33, 50, 65, 100, 127 and 257 columns 0.99, 0.99, 1.00, 1.00, 0.99 and 0.98 of copy, where the next kernels
-// reach 0.51, 0.68, 0.67, 0.91, 0.86 and 0.77; float 17, 33, 65, 129, 257 columns 0.99 to 1.01.
+// Uneven rows without a mask, on an H200: half 33, 50, 65, 100, 127 and 257 columns 0.99, 0.98, 1.00, 0.99, 0.99 and 0.96 of copy, where the
+// next kernels reach 0.51, 0.68, 0.67, 0.91, 0.86 and 0.77; float 33, 65, 129 and 257 columns 0.99 to 1.00.
 template <int Vec>
 struct plain_uneven {
     using type = kernel_list<uneven<packed<thread_group, 1, 17, 64>>, uneven<packed<warp_group<2>, 1, 17, 64>>,
@@ -61,6 +61,7 @@ struct plain_uneven<8> {
                              uneven<packed<warp_group<2>, 2, 25, 64>>, uneven<packed<warp_group<4>, 8, 4>>>;
     using after_short = kernel_list<uneven<packed<warp_group<8>, 2, 17>>>;
 };
+
 // What a mask leaves of a row: all of it without a word; a part, known before it is read; or what it says when it is asked.
 enum class rows_seen { whole, part, asked };
 template <class Seen>
@@ -78,6 +79,9 @@ struct automatic_list {
     using type = typename joined_lists<typename plain_uneven<Vec>::type, typename short_rows<Vec>::type, typename plain_uneven<Vec>::after_short,
                                        typename middle_rows<Vec>::type, long_rows, typename any_rows<Vec>::type>::type;
 };
+template <int Vec, class LongRows>
+using masked_rows = typename joined_lists<typename short_rows<Vec>::type, typename middle_rows<Vec>::type, LongRows, typename any_rows<Vec>::type>::type;
+
 // With a mask: 4 packs a lane and more lanes, since 8 leave no registers for what a mask asks. H200, half, 8192 columns: a bias 0.86 of copy
 // (128 lanes, 8 packs: 0.61), causal 0.88 (0.74).
 template <int Vec>
@@ -85,14 +89,14 @@ struct automatic_list<Vec, rows_seen::part> {
     using long_rows = kernel_list<resident<block_group<192>, Vec, 4>, resident<block_group<256>, Vec, 4>, resident<block_group<384>, Vec, 4>,
                                   resident<block_group<512>, Vec, 4>>;
     // Longer ones are read twice: what is hidden is jumped over by a whole block at a time. Causal, 131072 columns: 0.78 (by a cluster 0.51).
-    using type = typename joined_lists<typename short_rows<Vec>::type, typename middle_rows<Vec>::type, long_rows, typename any_rows<Vec>::type>::type;
+    using type = masked_rows<Vec, long_rows>;
 };
 template <int Vec>
 struct automatic_list<Vec, rows_seen::asked> {
     // 131072 columns by a cluster: a bias 0.74 (read twice: 0.49), a byte mask 0.74 (0.51).
     using clusters = kernel_list<resident<cluster_group<256, 4>, Vec, 4>, resident<cluster_group<256, 8>, Vec, 4>, resident<cluster_group<256, 16>, Vec, 4>>;
     using long_rows = typename joined_lists<typename automatic_list<Vec, rows_seen::part>::long_rows, clusters>::type;
-    using type = typename joined_lists<typename short_rows<Vec>::type, typename middle_rows<Vec>::type, long_rows, typename any_rows<Vec>::type>::type;
+    using type = masked_rows<Vec, long_rows>;
 };
 
 // What launch_auto chooses from. No more than 8 columns a pack: 8 packs of more do not fit the registers.

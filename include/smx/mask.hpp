@@ -1,4 +1,4 @@
-// Verb 3: hide what a row cannot see, and add what is added to its scores; masks that compose.
+// Verb 3: hide what a row cannot see, and add what is added to its scores. Masks that compose: mask/compose.hpp.
 //
 // A mask is any value with  bind(row_id, extents) const, which works out once what one row sees and gives a row mask:
 //   interval span() const;                            superset of the visible columns, within [0, keys); exact unless it tests
@@ -63,7 +63,9 @@ SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval s
 template <class Tile, class Seen>
 SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>::fetched_type const* fetched) {
     constexpr bool asks = mask_tests<Seen> || mask_biases<Seen>;
-    static_assert(Tile::skips || spans_row<Seen>, "a tile with hidden_packs::computed is for masks whose span is the row or nothing: write hidden_packs::skipped, or give the row mask spans_row");
+    static_assert(Tile::skips || spans_row<Seen>,
+                  "a tile with hidden_packs::computed is for masks whose span is the row or nothing: write hidden_packs::skipped, or give the "
+                  "row mask spans_row");
     if constexpr (!Tile::skips && !asks) return;
     if constexpr (mask_biases<Seen>) t.settle_factor();
     int const packs = t.packs_to_visit();

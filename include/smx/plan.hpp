@@ -2,8 +2,8 @@
 #pragma once
 #include <stdio.h>
 
-#include "check.hpp"
 #include "automatic.hpp"
+#include "check.hpp"
 
 SMX_BEGIN
 

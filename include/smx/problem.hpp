@@ -168,13 +168,11 @@ auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask cons
     detail::complete(output, x.shape);
     using row_output = decltype(more.row_output);
     // Shapes that check() refuses never reach a row: none are counted, so that no extent is divided by.
-    row_range rows;
-    if (detail::check_shape(x.shape)) {
-        rows = row_range(x.shape);
-        if (detail::asks_index_alone(input) && detail::asks_index_alone(factor) && detail::asks_index_alone(masks) &&
-            detail::asks_index_alone(output) && detail::asks_index_alone(more.row_output))
-            rows = row_range(rows.count(), rows.cols());
-    }
+    bool const by_index = detail::asks_index_alone(input) && detail::asks_index_alone(factor) && detail::asks_index_alone(masks) &&
+                          detail::asks_index_alone(output) && detail::asks_index_alone(more.row_output);
+    row_range const rows = !detail::check_shape(x.shape) ? row_range()
+                           : by_index ? row_range(x.shape.batch * x.shape.heads * x.shape.queries, static_cast<int>(x.shape.keys))
+                                      : row_range(x.shape);
     return operands<Input, Factor, Mask, Output, row_output>{input, factor, masks, output, more.row_output, x.shape, rows, more.when_empty};
 }
 

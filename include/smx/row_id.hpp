@@ -132,14 +132,14 @@ public:
           short_(count_ <= 0x7fffffff && queries_.has_short_form() && heads_.has_short_form()) {}
 
     // Rows of which only the index is asked for: batch and head are 0 and query is the index, whatever the shape.
-    row_range(int64 count, int cols) : count_(count), cols_(cols), plain_(true) {}
+    row_range(int64 count, int cols) : count_(count), cols_(cols), by_index_(true) {}
 #endif
 
     SMX_HD int64 count() const { return count_; }
     SMX_HD int cols() const { return cols_; }
 
     SMX_HD row_id operator[](int64 index) const {
-        if (plain_) return {0, 0, index, index, cols_};
+        if (by_index_) return {0, 0, index, index, cols_};
         if (short_) {
             unsigned const n = static_cast<unsigned>(index);
             unsigned const panel = queries_.divide_short(n);  // (batch, head)
@@ -157,7 +157,7 @@ private:
     divider queries_, heads_;
     int cols_ = 0;
     bool short_ = true;   // every number fits 32 bits: a quarter of the instructions
-    bool plain_ = false;  // no division at all
+    bool by_index_ = false;  // no division at all
 };
 
 SMX_END

@@ -92,8 +92,9 @@ with tempfile.TemporaryDirectory() as folder:
         kernels = list(kernels_of(SOURCES / "automatic.cu", scratch / "automatic.cubin", *flags))
         hold("launch_auto, %s: kernels" % title, len(kernels), 32)
         for kernel in kernels:
-            # The budget of code is for one mask; what four at once take is printed. A row that is read twice has the code for it twice.
-            limit = 16 if kernel["elements"] <= 32 and not kernel["name"].startswith("chunked") else 32
+            # The budget of code is for one mask; what four at once take is printed. A row that is read twice has the code for it twice: above the
+            # design's 16 KiB, and held below what it was.
+            limit = 32 if kernel["elements"] > 32 else 28 if kernel["name"].startswith("chunked") else 16
             hold("%s, %d registers: code" % (kernel["name"], kernel["registers"]), kernel["bytes"] / 1024,
                  limit if one_mask else float("inf"), " KiB")
             hold("%s: stack and spills" % kernel["name"], kernel["frame"] + kernel["spills"], 0, " bytes", show_if_zero=False)
