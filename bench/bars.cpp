@@ -183,7 +183,7 @@ public:
         measured worst;
         worst.value = 0;
         auto const policy_at = [&](int64 cols) {
-            return policy_of(call_of(type, {1, cols}), mask_kind::none, device_limits());
+            return policy_of(call_of(type, {elements(type) / cols, cols}), mask_kind::none, device_.limits);
         };
         for (int64 t = 7; t < 131072; ++t) {
             if (policy_at(t) == policy_at(t + 1)) continue;
@@ -198,14 +198,15 @@ public:
 
     // Few long rows, cold: a graph that goes round more memory than the L2 holds four times, against the fastest plain
     // copy in such a graph.
-    measured decode(dtype type, int64 rows, int64 cols) {
+    measured decode(dtype type, int64 rows, int64 cols, bool programmatic) {
         set_scores(type, mild, 0);
         std::size_t const bytes = static_cast<std::size_t>(rows * cols * bytes_of(type));
         std::size_t const wanted =
             std::max<std::size_t>(8, 4 * static_cast<std::size_t>(device_.l2_bytes) / (2 * bytes) + 1);
         int const calls = static_cast<int>(std::min(wanted, tensor_bytes_ / bytes));
         double const plain = cold_copy(bytes, calls);
-        call const c = call_of(type, {rows, cols});
+        call c = call_of(type, {rows, cols});
+        c.programmatic = programmatic;
         auto const call_at = [&](int i) {
             call here = c;
             here.x = x_.at(static_cast<std::size_t>(i) * bytes);
@@ -285,14 +286,6 @@ public:
         return result;
     }
 
-    smx::device_limits device_limits() const {
-        smx::device_limits limits;
-        limits.shared_bytes_per_block = device_.shared_bytes_per_block;
-        limits.bulk_copies = device_.bulk_copies;
-        limits.cluster_blocks = device_.cluster_blocks;
-        return limits;
-    }
-
 private:
     static constexpr std::size_t slack = 4096;  // so that tensors may begin off the first byte
     static constexpr std::size_t mask_elements = std::size_t{1} << 26;
@@ -314,7 +307,7 @@ private:
         c.y = y_.at();
         c.shape = shape;
         c.factor = 1.0;
-        c.bulk_copies = device_.bulk_copies;
+        c.bulk_copies = device_.limits.bulk_copies;
         return c;
     }
 
@@ -326,7 +319,7 @@ private:
 
     static int64 rows_of(call const& c) { return c.shape.batch * c.shape.heads * c.shape.queries; }
     std::string kernel_of(call const& c, mask_kind masks) const {
-        return short_name(policy_of(c, masks, device_limits()));
+        return short_name(policy_of(c, masks, device_.limits));
     }
 
     void set_scores(dtype type, double deviation, double hidden_share) {
@@ -537,12 +530,12 @@ void add_decode(std::vector<bench_case>& cases, workbench* bench) {
                 c.bars[1] = r.bars[i];
                 c.type = type;
                 c.cols = cols;
-                c.run = [=] { return bench->decode(type, rows, cols); };
+                c.run = [=] { return bench->decode(type, rows, cols, false); };
                 cases.push_back(c);
                 c.name += "/programmatic";
                 c.work += ", programmatic launch";
                 c.bars[1] = programmatic[i];
-                c.run = nullptr;
+                c.run = [=] { return bench->decode(type, rows, cols, true); };
                 cases.push_back(c);
             }
         }

@@ -81,9 +81,7 @@ public:
           x_(bytes_ + 4096),
           y_(bytes_ + 4096),
           start_(std::chrono::steady_clock::now()) {
-        limits_.shared_bytes_per_block = device.shared_bytes_per_block;
-        limits_.bulk_copies = device.bulk_copies;
-        limits_.cluster_blocks = device.cluster_blocks;
+        limits_ = device.limits;
         options_.launches = 9;
         options_.warm_ups = 2;
         options_.pause = s.pause;

@@ -46,8 +46,14 @@ run_tests() {
     "$build/tests/device/device_tests" --gtest_brief=1 && ctest --preset gpu -R '^example\.'
 }
 
+# synccheck (CUDA 13.0) ends any kernel with an illegal memory access that waits for an mbarrier in a grid of several clusters of more than 8
+# blocks: one with nothing but its own arrival and the wait, too, and nothing is reported. The other three tools run those clusters.
 sanitize() {
-    local tests
+    local tests filter=$filter
+    if [ "$1" = synccheck ] && [ -z "${SANITIZE:-}" ]; then
+        filter="$filter:-*large_clusters*"
+        echo "left out: *large_clusters*, which synccheck cannot run"
+    fi
     tests=$("$build/tests/device/device_tests" --gtest_list_tests --gtest_filter="$filter" | grep -c '^  ')
     if ((tests == 0)); then
         echo "no test matches $filter"

@@ -16,6 +16,7 @@ struct call {
     smx::extents shape;
     double factor;
     bool bulk_copies = false;              // of the device: what launch_auto asks for itself
+    bool programmatic = false;             // launched while the call before it ends
     unsigned char const* flags = nullptr;  // batch x 1 x queries x keys, nonzero = visible
     smx::strides flags_step{};
     void const* bias = nullptr;  // 1 x 1 x queries x keys, elements as x

@@ -9,7 +9,7 @@ namespace bench {
 
 template <class T, class Mask>
 smx::status launch_automatic(cudaStream_t stream, call const& c, Mask const& masks) {
-    return smx::launch_auto(stream, scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c));
+    return smx::launch_auto({stream, c.programmatic}, scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c));
 }
 
 // The kernel that launch_auto would run for rows of `Cols` elements of type T, packed and in one phase, on a device

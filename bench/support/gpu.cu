@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "smx/policy.hpp"
+#include "smx/launch.cuh"
 
 namespace bench {
 namespace {
@@ -216,11 +216,8 @@ bool find_gpu(gpu& found, std::string& why) {
     cudaDeviceProp properties{};
     must(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
     found.name = properties.name;
-    found.processors = properties.multiProcessorCount;
     found.l2_bytes = properties.l2CacheSize;
-    found.shared_bytes_per_block = static_cast<int64>(properties.sharedMemPerBlockOptin);
-    found.bulk_copies = properties.major >= 9;
-    found.cluster_blocks = smx::cluster_blocks_of(properties.major);
+    if (smx::status const s = smx::find_limits(found.limits); !s) throw std::runtime_error(s.requirement);
     std::size_t free_bytes = 0, all_bytes = 0;
     must(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo");
     found.free_bytes = static_cast<int64>(free_bytes);

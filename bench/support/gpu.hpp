@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "smx/dtype.hpp"
+#include "smx/policy.hpp"
 
 namespace bench {
 
@@ -19,11 +19,8 @@ void must(cudaError_t error, char const* call);
 
 struct gpu {
     std::string name;
-    int processors = 0;
     int64 l2_bytes = 0;
-    int64 shared_bytes_per_block = 0;
-    bool bulk_copies = false;
-    int cluster_blocks = 1;  // the most of a cluster
+    smx::device_limits limits;
     int64 free_bytes = 0;
     double most_mhz = 0;
 };

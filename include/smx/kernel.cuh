@@ -6,9 +6,36 @@
 
 SMX_BEGIN_KERNELS
 
+namespace in_kernel {
+
+// The group of a thread of softmax_kernel.
+template <class Group>
+struct group_made : Group {
+    SMX_DEVICE explicit group_made(typename Group::storage& storage) : Group(storage) {}
+};
+// Groups without a row end, or stay with the others: none of a warp waits elsewhere.
+template <int Lanes>
+struct group_made<warp_group<Lanes>> : warp_group<Lanes> {
+    SMX_DEVICE explicit group_made(typename warp_group<Lanes>::storage&) : warp_group<Lanes>(warp_group<Lanes>::in_step()) {}
+};
+template <int Threads, int Blocks>
+struct group_made<cluster_group<Threads, Blocks>> : cluster_group<Threads, Blocks> {
+    using base = cluster_group<Threads, Blocks>;
+    SMX_DEVICE explicit group_made(typename base::storage& storage) : base(storage, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)) {}
+};
+
+// One that lets the next kernel start when its row is on its way.
+template <class Group>
+struct group_of : group_made<Group> {
+    using group_made<Group>::group_made;
+    SMX_DEVICE void loads_are_issued() const { ptx::start_next_kernel(); }
+};
+
+}  // namespace in_kernel
+
 // Runs every row of a call, Kernel::rows_per_block a block, or a cluster where blocks share a row.
 // Requires  grid.x * grid.y blocks cover o.rows.count(); blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...);
-//           clusters of Kernel::blocks along x, which divide grid.x
+//           grid.x == clusterDim.x <= Kernel::blocks where blocks share a row, and grid.y * grid.z cover the rows
 template <class Kernel, class Operands>
 __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail::mask_traits_of<typename Operands::seen_type>,
                                                                          int{sizeof(typename Operands::compute)}))
@@ -18,10 +45,12 @@ __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail:
     __shared__ typename group_type::storage storage;
     __shared__ uint64 barrier;
     static_assert(sizeof(storage) + sizeof(barrier) <= static_shared_bytes, "more shared memory than launches count on");
-    int64 const block = static_cast<int64>(blockIdx.y) * gridDim.x + blockIdx.x;
-    int64 const first = block / Kernel::blocks * Kernel::rows_per_block;
+    // The blocks of a cluster lie along x, and nothing else does.
+    int64 const block = Kernel::blocks > 1 ? static_cast<int64>(blockIdx.z) * gridDim.y + blockIdx.y : static_cast<int64>(blockIdx.y) * gridDim.x + blockIdx.x;
+    int64 const first = block * Kernel::rows_per_block;
     if (first >= o.rows.count()) return;  // the whole block or cluster, and later a whole group, leaves: none waits for it
-    group_type g(storage);
+    ptx::wait_for_previous_kernel();
+    in_kernel::group_of<group_type> g(storage);
     int const group = Kernel::threads <= Kernel::lanes ? 0 : static_cast<int>(threadIdx.x) / Kernel::lanes;
     Kernel::run(g, o, first, group, smx_dynamic_shared, &barrier);
 }

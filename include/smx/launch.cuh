@@ -6,6 +6,24 @@
 #include "kernel.cuh"
 #include "plan.hpp"
 
+SMX_BEGIN
+
+// Where a call runs: a stream, as it is.
+struct launch_place {
+    cudaStream_t stream;
+    bool programmatic = false;
+
+    launch_place(cudaStream_t on) : stream(on) {}
+    launch_place(cudaStream_t on, bool starts_early) : stream(on), programmatic(starts_early) {}
+};
+
+// A stream on which the kernel may start while the one before it ends: it reads and writes nothing until that has, and lets the next one start
+// in the same way when its rows are on their way. Compute capability 9.0 and later, elsewhere as on the stream.
+// Source    CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization".
+inline launch_place programmatic(cudaStream_t stream) { return {stream, true}; }
+
+SMX_END
+
 SMX_BEGIN_KERNELS
 
 // Whatever names a kernel is static, as CUDA makes kernel templates: a launcher shared by two translation units would remember what it has
@@ -49,17 +67,20 @@ private:
 // The device the call is for, and what it has: asked of the driver once a device.
 inline status current_device(int& device, device_limits& limits) {
     if (cudaError_t const error = cudaGetDevice(&device); error != cudaSuccess) return cuda_status(error, "cudaGetDevice");
-    static number_of_device capabilities, shared_bytes;
+    static number_of_device capabilities, multiprocessors, shared_bytes;
     int bytes = shared_bytes.get(device);
     int major = capabilities.get(device);
+    int count = multiprocessors.get(device);
     if (bytes == 0) {
         cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+        if (error == cudaSuccess) error = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
         if (error == cudaSuccess) error = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
         if (error != cudaSuccess) return cuda_status(error, "cudaDeviceGetAttribute");
-        capabilities.set(device, major);  // first: who finds the bytes takes it for known
+        capabilities.set(device, major);  // first: who finds the bytes takes the others for known
+        multiprocessors.set(device, count);
         shared_bytes.set(device, bytes);
     }
-    limits = {bytes, major >= 9, cluster_blocks_of(major)};
+    limits = {bytes, major >= 9, cluster_blocks_of(major), count};
     return {};
 }
 
@@ -90,8 +111,8 @@ static status allow_large_clusters(int device) {
     return {};
 }
 
-// Bulk copies and clusters need code compiled for 9.0: a device of 9.0 may run what was compiled for less. Takes from `limits` what the
-// code has not.
+// Bulk copies, clusters and kernels that start early need code compiled for 9.0: a device of 9.0 may run what was compiled for less. Takes
+// from `limits` what the code has not.
 template <class Kernel, class Operands>
 static status limit_to_code(int device, device_limits& limits) {
     static number_of_device versions;
@@ -124,50 +145,65 @@ status check_kernel(row_shape shape) {
 // Requires  o passed check() and has rows
 // Gives     errc::device_limit where the kernel cannot run; limits then says what its code has
 template <class Kernel, class Operands>
-static status launch_checked(cudaStream_t stream, Operands const& o, row_shape shape, int device, device_limits& limits) {
-    if constexpr (Kernel::value.body == body_kind::packed || Kernel::blocks > 1) {
+static status launch_checked(launch_place place, Operands o, row_shape shape, int device, device_limits& limits) {
+    if (Kernel::value.body == body_kind::packed || Kernel::blocks > 1 || place.programmatic) {
         if (limits.bulk_copies || limits.cluster_blocks > 1) {
             if (status const s = limit_to_code<Kernel, Operands>(device, limits); !s) return s;
         }
     }
-    if (Kernel::blocks > limits.cluster_blocks)
-        return detail::wrong(errc::device_limit, "blocks of a cluster", "no more than the device, and the code for it, has", Kernel::blocks);
+    int const blocks = Kernel::blocks_for(shape);
+    if (blocks > limits.cluster_blocks)
+        return detail::wrong(errc::device_limit, "blocks of a cluster", "no more than the device, and the code for it, has", blocks);
     int64 const shared = Kernel::shared_bytes(shape);
     if (!Kernel::can_run(shape, limits))
         return detail::wrong(errc::device_limit, "kernel", "one the device has shared memory and instructions for; bytes needed", shared);
     if constexpr (Kernel::value.body == body_kind::staged || Kernel::value.body == body_kind::packed) {
         if (status const s = allow_shared_memory<Kernel, Operands>(device, shared, limits); !s) return s;
     }
-    // Clusters lie along x, whole: counted first, so that every y has a multiple of their blocks.
-    constexpr int64 most_x = 0x7fffffff / Kernel::blocks, most_y = 65535;
-    int64 const clusters = (o.rows.count() - 1) / Kernel::rows_per_block + 1;
-    int64 const y = (clusters - 1) / most_x + 1;
-    if (y > most_y) return detail::wrong(errc::too_large, "batch * heads * queries", "few enough rows for one grid of this kernel", o.rows.count());
+    // The blocks that share a row lie along x; otherwise x is the axis that reaches furthest.
+    int64 const count = (o.rows.count() - 1) / Kernel::rows_per_block + 1;
+    int64 const most = Kernel::blocks > 1 ? 65535 : 0x7fffffff, outer = (count - 1) / most + 1;
+    if (outer > 65535) return detail::wrong(errc::too_large, "batch * heads * queries", "few enough rows for one grid of this kernel", o.rows.count());
+    unsigned const inner = static_cast<unsigned>(outer == 1 ? count : (count - 1) / outer + 1);
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(static_cast<unsigned>((y == 1 ? clusters : (clusters - 1) / y + 1) * Kernel::blocks), static_cast<unsigned>(y));
+    config.gridDim = Kernel::blocks > 1 ? dim3(static_cast<unsigned>(blocks), inner, static_cast<unsigned>(outer)) : dim3(inner, static_cast<unsigned>(outer));
     config.blockDim = dim3(Kernel::threads);
     config.dynamicSmemBytes = static_cast<size_t>(shared);
-    config.stream = stream;
-    cudaLaunchAttribute attribute;
+    config.stream = place.stream;
+    cudaLaunchAttribute attributes[2];
+    config.attrs = attributes;
     if constexpr (Kernel::blocks > 1) {
-        if constexpr (Kernel::blocks > 8) {
+        if (blocks > 8) {
             if (status const s = allow_large_clusters<Kernel, Operands>(device); !s) return s;
         }
-        attribute.id = cudaLaunchAttributeClusterDimension;
-        attribute.val.clusterDim.x = static_cast<unsigned>(Kernel::blocks);
-        attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-        config.attrs = &attribute;
-        config.numAttrs = 1;
+        cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+        cluster.id = cudaLaunchAttributeClusterDimension;
+        cluster.val.clusterDim.x = static_cast<unsigned>(blocks);
+        cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+        o.rows.share(blocks, Kernel::value.vec);
+    }
+    if (place.programmatic && limits.bulk_copies) {  // what has the one has the other: 9.0, device and code
+        cudaLaunchAttribute& early = attributes[config.numAttrs++];
+        early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        early.val.programmaticStreamSerializationAllowed = 1;
     }
     cudaError_t const error = cudaLaunchKernelEx(&config, softmax_kernel<Kernel, Operands>, o);
     if (Kernel::blocks > 1 && error == cudaErrorInvalidClusterSize) {  // a part of a GPU may hold less than its kind
-        limits.cluster_blocks = Kernel::blocks / 2;
-        return detail::wrong(errc::device_limit, "blocks of a cluster", "no more than this device can place", Kernel::blocks);
+        limits.cluster_blocks = blocks / 2;
+        return detail::wrong(errc::device_limit, "blocks of a cluster", "no more than this device can place", blocks);
     }
     return cuda_status(error, "kernel launch");
 }
 
 }  // namespace launching
+
+// What of the current device decides between kernels, for plan() and choose_policy().
+// Errors    cuda_failed, as where there is no device
+inline status find_limits(device_limits& limits) {
+    launching::untouched_error const keep;
+    int device = 0;
+    return launching::current_device(device, limits);
+}
 
 // Scaled mask softmax by the kernel you name.
 // Shape     x: scores(pointer, shape, strides); y: probabilities(pointer, strides); masks and factors as they say; all in device memory
@@ -175,7 +211,7 @@ static status launch_checked(cudaStream_t stream, Operands const& o, row_shape s
 //           launched or written then, and the error CUDA remembers for the thread is as it was.
 // Cost      one kernel launch; no allocation, no synchronisation; may be the first call in a stream capture
 template <class Kernel, class Input, class Factor, class Mask, class Output, class... Extras>
-static status launch(cudaStream_t stream, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
+static status launch(launch_place place, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
                      Extras const&... extras) {
     auto const o = smx::make_operands(x, factor, masks, output, extras...);
     if (status const s = smx::check(o); !s) return s;
@@ -186,24 +222,25 @@ static status launch(cudaStream_t stream, shaped_input<Input> const& x, Factor c
     int device = 0;
     device_limits limits;
     if (status const s = launching::current_device(device, limits); !s) return s;
-    return launching::launch_checked<Kernel>(stream, o, shape, device, limits);
+    return launching::launch_checked<Kernel>(place, o, shape, device, limits);
 }
 
-// Scaled mask softmax by the kernel that suits the rows and the mask; plan() says which.
-// Shape, errors and cost as launch()
-template <class Input, class Factor, class Mask, class Output, class... Extras>
-static status launch_auto(cudaStream_t stream, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
+// Scaled mask softmax by the kernel that suits the rows and the mask; plan() says which. A Choice limits what is compiled or chosen:
+// launch_auto<for_columns<1, 4096>>(...), launch_auto<batch_invariant<>>(...).
+// Shape, errors and cost as launch(); also bad_shape or too_large for columns outside the Choice
+template <class Choice = every_kernel, class Input, class Factor, class Mask, class Output, class... Extras>
+static status launch_auto(launch_place place, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
                           Extras const&... extras) {
     auto const o = smx::make_operands(x, factor, masks, output, extras...);
-    if (status const s = smx::check(o); !s) return s;
+    if (status const s = detail::check_choice<Choice>(o); !s) return s;
     if (detail::is_done(o)) return {};
     launching::untouched_error const keep;
     int device = 0;
     device_limits limits;
     if (status const s = launching::current_device(device, limits); !s) return s;
     row_shape const shape = detail::shape_of(o);
-    auto const launch_chosen = [&](auto kernel) { return launching::launch_checked<decltype(kernel)>(stream, o, shape, device, limits); };
-    using kernels = detail::automatic_kernels<Input, typename decltype(o)::seen_type>;
+    auto const launch_chosen = [&](auto kernel) { return launching::launch_checked<decltype(kernel)>(place, o, shape, device, limits); };
+    using kernels = detail::automatic_kernels<Input, typename decltype(o)::seen_type, Choice>;
     status const s = detail::with_first(kernels(), shape, limits, launch_chosen);
     // What the device can do the code may not: then the next kernel that needs less.
     return s.code == errc::device_limit ? detail::with_first(kernels(), shape, limits, launch_chosen) : s;

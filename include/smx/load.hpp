@@ -105,13 +105,43 @@ SMX_HD void read_meanwhile(read_ahead<Tile, Seen>& seen, Tile const& t) {
     seen.fetch(t);
 }
 
+// Groups that share a row in slices have slices() and slice(): how many, and which of them their lanes hold.
+template <class Group, class = void>
+inline constexpr bool has_slices = false;
+template <class Group>
+inline constexpr bool has_slices<Group, always_void<decltype(some<Group>().slices())>> = true;
+
+// The columns of a row that the lanes of g hold: all, or a slice. Slices have as many packs each, as nearly as can be; the columns before the
+// first pack are the first slice's, those after the last pack the last one's that has any.
+template <int Vec, class Group>
+SMX_HD interval slice_of(Group const& g, int head, row_id row) {
+    if constexpr (has_slices<Group>) {
+        int const packs = (row.cols - (head < row.cols ? head : row.cols)) / Vec;
+        int64 const columns = row.slice_columns != 0 ? row.slice_columns : (packs + g.slices() - 1) / g.slices() * Vec;
+        int64 const begin = head + columns * g.slice(), end = begin + columns;
+        bool const has_pack = begin + Vec <= row.cols, is_last = end + Vec > row.cols;
+        return {g.slice() == 0 ? 0 : has_pack ? static_cast<int>(begin) : row.cols, is_last ? row.cols : static_cast<int>(end)};
+    } else {
+        return {0, row.cols};
+    }
+}
+
+// Groups that want to know when all that a lane loads of its part is on its way have loads_are_issued().
+template <class Group, class = void>
+inline constexpr bool hears_of_loads = false;
+template <class Group>
+inline constexpr bool hears_of_loads<Group, always_void<decltype(some<Group>().loads_are_issued())>> = true;
+
 template <class Group, class Tile, class Input, class Seen>
 SMX_HD void load_part(Group& g, Tile& t, Input const& input, row_id row, Seen& seen, interval part) {
     static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
     auto const source = input_row(input, row);
     t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, span_of(seen));
     t.factor = typename Tile::compute(1);
-    load_covered(t, source, span_of(seen), [&] { read_meanwhile(seen, t); });
+    load_covered(t, source, span_of(seen), [&] {
+        read_meanwhile(seen, t);
+        if constexpr (hears_of_loads<Group>) g.loads_are_issued();
+    });
 }
 
 }  // namespace detail
@@ -132,14 +162,14 @@ SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, read_ahead<T
     detail::load_part(g, t, input, row, seen, part);
 }
 
-// The whole row.
+// The whole row, or the group's slice of it.
 template <class Group, class Tile, class Input>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval span) {
-    smx::load(g, t, input, row, span, interval{0, row.cols});
+    smx::load(g, t, input, row, span, detail::slice_of<Tile::vec>(g, head_of<Tile::vec>(input, row), row));
 }
 template <class Group, class Tile, class Input, class Seen>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, read_ahead<Tile, Seen>& seen) {
-    smx::load(g, t, input, row, seen, interval{0, row.cols});
+    smx::load(g, t, input, row, seen, detail::slice_of<Tile::vec>(g, head_of<Tile::vec>(input, row), row));
 }
 
 SMX_END

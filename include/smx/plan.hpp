@@ -27,7 +27,17 @@ bool rows_touch(dense_input<Source> const& x, dense_output<Target, hidden::zeros
 // What of a call decides between kernels.
 template <class Operands>
 row_shape shape_of(Operands const& o) {
-    return {o.shape.keys, Operands::element_bytes, int{sizeof(typename Operands::compute)}, rows_touch(o.input, o.output, o.shape)};
+    return {o.shape.keys, Operands::element_bytes, int{sizeof(typename Operands::compute)}, rows_touch(o.input, o.output, o.shape), o.rows.count()};
+}
+
+// check(), and the columns that the kernels were chosen for at compile time.
+template <class Choice, class Operands>
+status check_choice(Operands const& o) {
+    status const s = smx::check(o);
+    if (!s || is_done(o)) return s;
+    if (o.shape.keys < Choice::from) return wrong(errc::bad_shape, "keys", "at least the columns that launch_auto was compiled for", o.shape.keys);
+    if (o.shape.keys > Choice::to) return wrong(errc::too_large, "keys", "at most the columns that launch_auto was compiled for", o.shape.keys);
+    return s;
 }
 
 }  // namespace detail
@@ -39,14 +49,12 @@ struct planned {
 };
 
 // Shape, errors  as check(); nothing is read but the arguments themselves
-template <class Input, class Factor, class Mask, class Output, class... Extras>
+template <class Choice = every_kernel, class Input, class Factor, class Mask, class Output, class... Extras>
 planned plan(device_limits limits, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
              Extras const&... extras) {
     auto const o = smx::make_operands(x, factor, masks, output, extras...);
-    planned all{smx::check(o), {}};
-    if (all.result) {
-        all.kernel = detail::chosen_policy<Input, typename decltype(o)::seen_type>(detail::shape_of(o), limits);
-    }
+    planned all{detail::check_choice<Choice>(o), {}};
+    if (all.result) all.kernel = detail::chosen_policy<Input, typename decltype(o)::seen_type, Choice>(detail::shape_of(o), limits);
     return all;
 }
 

@@ -19,6 +19,8 @@ struct policy {
 
     // Columns that fit the lanes' registers: the longest row of a resident or packed kernel, the chunk of any other.
     SMX_HD constexpr int columns() const { return lanes * vec * packs; }
+    // The same kernel in clusters of so many blocks.
+    SMX_HD constexpr policy with_blocks(int count) const { return {body, lanes / blocks * count, threads, vec, packs, count}; }
 };
 
 SMX_HD constexpr bool operator==(policy const& a, policy const& b) {
@@ -34,6 +36,7 @@ struct device_limits {
     int64 shared_bytes_per_block = 48 * 1024;  // with opt-in, where the device has it
     bool bulk_copies = false;                  // compute capability 9.0 and later
     int cluster_blocks = 1;                    // the most blocks of a cluster; 1: no clusters
+    int multiprocessors = 0;                   // 0: not known, and every call is taken to fill them
 };
 
 // The most blocks of a cluster, from a device's major compute capability. 8 is what every device with clusters has.
@@ -45,6 +48,7 @@ struct row_shape {
     int element_bytes = 0;     // of the scores
     int compute_bytes = 4;
     bool rows_touch = true;    // x and y are packed, with elements of one size, in one phase of 16 bytes
+    int64 rows = 0;            // 0: not asked; so many that they fill any GPU
 };
 
 namespace detail {
@@ -63,7 +67,7 @@ constexpr int group_size<warp_group<Lanes>> = Lanes;
 template <int Threads>
 constexpr int group_size<block_group<Threads>> = Threads;
 template <int Threads, int Blocks>
-constexpr int group_size<cluster_group<Threads, Blocks>> = Threads * Blocks;
+constexpr int group_size<cluster_group<Threads, Blocks>> = Threads;
 
 template <class Group>
 constexpr int group_blocks = 1;
@@ -81,13 +85,12 @@ inline constexpr mask_traits mask_traits_of = {mask_tests<Seen>, mask_biases<See
 template <class Group, int Vec, int Packs, int Threads, body_kind Body>
 struct kernel_type {
     using group = Group;
-    static constexpr int lanes = group_size<Group>;
+    static constexpr int lanes_per_slice = group_size<Group>;
     static constexpr int threads = Threads;
     static constexpr int blocks = group_blocks<Group>;
-    static_assert(blocks > 1 || (Threads % lanes == 0 && Threads >= 1 && Threads <= 1024),
-                  "a block holds whole groups, and at most 1024 threads");
-    static_assert(blocks > 1 || lanes <= 32 || Threads == lanes, "a block_group is the whole block: leave the threads out");
-    static_assert(blocks == 1 || Threads * blocks == lanes, "the threads of a cluster's blocks are its group's: leave them out");
+    static constexpr int lanes = lanes_per_slice * blocks;
+    static_assert(Threads % lanes_per_slice == 0 && Threads >= 1 && Threads <= 1024, "a block holds whole groups, and at most 1024 threads");
+    static_assert(lanes <= 32 || Threads == lanes_per_slice, "a block_group is the whole block, and a cluster_group has its own: leave the threads out");
     // Threads an SM that leave a lane the registers it needs without spills (ptxas 13.0, sm_90): other rows hide a row's latency. With a number,
     // the share of copy on an H200 (and what the next choice got); without, as many as compile without spills.
     static SMX_HD constexpr int threads_wanted(mask_traits row, int compute_bytes) {
@@ -119,14 +122,20 @@ struct kernel_type {
     static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks};
 
     template <class Compute, class Seen>
-    using tile_type = tile<lanes, Vec, Packs, Compute, Body == body_kind::online ? kept::scores : kept::weights,
+    using tile_type = tile<lanes_per_slice, Vec, Packs, Compute, Body == body_kind::online ? kept::scores : kept::weights,
                            spans_row<Seen> ? hidden_packs::computed : hidden_packs::skipped>;
     template <class Operands>
     using tile_of = tile_type<typename Operands::compute, typename Operands::seen_type>;
 
-    static constexpr int rows_per_block = blocks > 1 ? 1 : Threads / lanes;  // or per cluster
+    static constexpr int rows_per_block = Threads / lanes_per_slice;  // or per cluster
     static SMX_HD constexpr int64 shared_bytes(row_shape) { return 0; }
     static SMX_HD constexpr bool has_blocks(device_limits limits) { return blocks <= limits.cluster_blocks; }
+    // What launch_auto's list is sorted by: the longest row; whether a device may lack what the kernel needs; whether few rows alone take it.
+    static constexpr int64 longest_row = Body == body_kind::resident || Body == body_kind::packed ? value.columns() : most_columns;
+    static constexpr bool runs_anywhere = blocks == 1 && (Body == body_kind::resident || Body == body_kind::online);
+    static constexpr bool is_for_few = false;
+    // Blocks that share a row of the shape.
+    static SMX_HD constexpr int blocks_for(row_shape) { return blocks; }
 };
 
 }  // namespace detail
@@ -138,8 +147,8 @@ struct resident : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::res
         return resident::has_blocks(limits) && shape.cols <= resident::value.columns();
     }
 
-    template <class Operands>
-    static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
+    template <class InKernel, class Operands>
+    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int group, void*, uint64*) {
         int64 const index = first + group;
         if (index < o.rows.count()) smx::run_resident<typename resident::template tile_of<Operands>>(g, o, index);
     }
@@ -156,8 +165,8 @@ struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packe
                shared_bytes(shape) + static_shared_bytes <= limits.shared_bytes_per_block;
     }
 
-    template <class Operands>
-    static SMX_HD void run(Group& g, Operands const& o, int64 first, int, void* shared, uint64* barrier) {
+    template <class InKernel, class Operands>
+    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int, void* shared, uint64* barrier) {
         if constexpr (detail::can_touch<typename Operands::input_type, typename Operands::output_type>) {
             using tile_type = typename packed::template tile_of<Operands>;
             int64 const left = o.rows.count() - first;
@@ -182,8 +191,8 @@ struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_siz
         return shared_bytes(shape) + static_shared_bytes <= limits.shared_bytes_per_block;
     }
 
-    template <class Operands>
-    static SMX_HD void run(Group& g, Operands const& o, int64 first, int, void* shared, uint64*) {
+    template <class InKernel, class Operands>
+    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int, void* shared, uint64*) {
         using compute = typename Operands::compute;
         smx::run_chunked<typename chunked_staged::template tile_of<Operands>>(g, staged<compute>(shared), o, first);
     }
@@ -194,8 +203,8 @@ template <class Group, int Vec, int Packs>
 struct chunked_online : detail::kernel_type<Group, Vec, Packs, detail::usual_threads<Group>, body_kind::online> {
     static SMX_HD constexpr bool can_run(row_shape, device_limits limits) { return chunked_online::has_blocks(limits); }
 
-    template <class Operands>
-    static SMX_HD void run(Group& g, Operands const& o, int64 first, int group, void*, uint64*) {
+    template <class InKernel, class Operands>
+    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int group, void*, uint64*) {
         int64 const index = first + group;
         if (index < o.rows.count())
             smx::run_chunked<typename chunked_online::template tile_of<Operands>>(g, online(), o, index);

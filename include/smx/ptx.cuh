@@ -46,6 +46,34 @@ SMX_DEVICE unsigned floats_to_bfloat16s(float low, float high) {
 }
 #endif
 
+// Blocks of the cluster along x, and which of them this is: a block alone is a cluster of one.
+SMX_DEVICE int cluster_blocks() {
+    int count = 1;
+#if SMX_ARCH >= 900
+    asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(count));
+#endif
+    return count;
+}
+SMX_DEVICE int cluster_block() {
+    int block = 0;
+#if SMX_ARCH >= 900
+    asm("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(block));
+#endif
+    return block;
+}
+// Programmatic launch. Until what this kernel depends on has ended and its writes can be seen; at once where it was launched as usual.
+SMX_DEVICE void wait_for_previous_kernel() {
+#if SMX_ARCH >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// The next kernel may start, when every block has said so or has ended; it waits for the end of this one all the same.
+SMX_DEVICE void start_next_kernel() {
+#if SMX_ARCH >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 #if SMX_ARCH >= 900
 // Addresses of shared memory as instructions want them.
 SMX_DEVICE unsigned shared_address(void const* pointer) { return static_cast<unsigned>(__cvta_generic_to_shared(pointer)); }

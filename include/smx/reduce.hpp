@@ -78,7 +78,7 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
     pack<compute, Tile::vec> tops = filled_pack<Tile::vec>(neg_inf<compute>());
     t.for_live_packs([&](int p) {
         SMX_UNROLL
-        for (int i = 0; i < Tile::vec; ++i) tops[i] = raised(tops[i], t.middle[p][i]);
+        for (int i = 0; i < Tile::vec; ++i) tops[i] = Tile::begins_with(p) ? t.middle[p][i] : raised(tops[i], t.middle[p][i]);
     });
     compute max = folded(tops, [](compute top, compute next) { return raised(top, next); });
     if (has_edges) {
@@ -94,7 +94,7 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) {
             compute const w = weight(t.middle[p][i], anchored, slope);
-            sums[i] += w;
+            sums[i] = Tile::begins_with(p) ? w : sums[i] + w;
             if constexpr (keeps_weights) t.middle[p][i] = w;
         }
     });

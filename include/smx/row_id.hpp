@@ -62,6 +62,7 @@ struct row_id {
     int64 batch, head, query;
     int64 index;  // (batch * heads + head) * queries + query
     int cols;
+    int slice_columns = 0;  // of every slice, in whole packs, where blocks share a row; 0: worked out from the row
 };
 
 // Quotients by a number fixed on the host: a product and a shift.
@@ -135,27 +136,32 @@ public:
     row_range(int64 count, int cols) : count_(count), cols_(cols), by_index_(true) {}
 #endif
 
+#if SMX_HAS_HOST
+    // So many blocks share a row, in packs of `vec` columns.
+    void share(int blocks, int vec) { slice_columns_ = static_cast<int>(((int64{cols_} + vec - 1) / vec + blocks - 1) / blocks * vec); }
+#endif
+
     SMX_HD int64 count() const { return count_; }
     SMX_HD int cols() const { return cols_; }
 
     SMX_HD row_id operator[](int64 index) const {
-        if (by_index_) return {0, 0, index, index, cols_};
+        if (by_index_) return {0, 0, index, index, cols_, slice_columns_};
         if (short_) {
             unsigned const n = static_cast<unsigned>(index);
             unsigned const panel = queries_.divide_short(n);  // (batch, head)
             unsigned const batch = heads_.divide_short(panel);
             return {batch, panel - batch * static_cast<unsigned>(heads_.divisor()), n - panel * static_cast<unsigned>(queries_.divisor()),
-                    index, cols_};
+                    index, cols_, slice_columns_};
         }
         int64 const panel = queries_.divide(index);
         int64 const batch = heads_.divide(panel);
-        return {batch, panel - batch * heads_.divisor(), index - panel * queries_.divisor(), index, cols_};
+        return {batch, panel - batch * heads_.divisor(), index - panel * queries_.divisor(), index, cols_, slice_columns_};
     }
 
 private:
     int64 count_ = 0;
     divider queries_, heads_;
-    int cols_ = 0;
+    int cols_ = 0, slice_columns_ = 0;
     bool short_ = true;   // every number fits 32 bits: a quarter of the instructions
     bool by_index_ = false;  // no division at all
 };

@@ -92,6 +92,8 @@ struct tile {
     }
     // A tile of one stripe, or of two packs, takes all as live.
     SMX_HD bool is_live(int stripe) const { return !skips || stripes <= (in_stripes ? 1 : 2) || (map.live >> stripe & 1u) != 0; }
+    // Whether pack p is the first that for_live_packs visits, whatever the row.
+    static SMX_HD constexpr bool begins_with(int p) { return SMX_DEVICE_CODE != 0 && p == 0 && (!skips || stripes <= (in_stripes ? 1 : 2)); }
     // Known for stripes of more than one pack: a single pack's lanes look for themselves.
     SMX_HD bool is_whole(int stripe) const { return in_stripes && (map.whole >> stripe & 1u) != 0; }
 

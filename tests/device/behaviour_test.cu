@@ -128,6 +128,75 @@ TEST_F(behaviour, a_cluster_is_captured_on_its_first_call) {
                                                                                     36864);
 }
 
+// y[i] = x[i], by one block that takes its time, and lets the next kernel start at once.
+__global__ void copy_slowly(float const* x, float* y, int count) {
+    smx::ptx::start_next_kernel();
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
+        if (i % 4096 == 0) __nanosleep(20000);
+        y[i] = x[i];
+    }
+}
+
+// Each call reads what the one before has written, and writes what the one before has read: by every kind of kernel.
+template <class Launch>
+void expect_a_chain_in_order(int rows, int cols, Launch const& launch) {
+    auto const count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
+    stream on;
+    device_array<float> x(count), a(count), b(count);
+    std::vector<float> const scores = some_scores(count, 3);
+    x.upload(scores);
+    for (bool captured : {false, true}) {
+        a.poison();
+        b.poison();
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        cudaGraph_t graph = nullptr;
+        if (captured) ASSERT_EQ(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeGlobal), cudaSuccess);
+        copy_slowly<<<1, 256, 0, on.get()>>>(x.data(), a.data(), static_cast<int>(count));
+        for (int turn = 0; turn < 3; ++turn) {
+            smx::status s = launch(smx::programmatic(on.get()), a.data(), b.data());
+            ASSERT_TRUE(s.ok()) << s.argument << ": " << s.requirement;
+            if (turn == 2) break;
+            // The next softmax reads the scores again, which are copied over its input while it may have started.
+            copy_slowly<<<1, 256, 0, on.get()>>>(x.data(), a.data(), static_cast<int>(count));
+            s = launch(smx::programmatic(on.get()), a.data(), a.data());
+            ASSERT_TRUE(s.ok()) << s.argument << ": " << s.requirement;
+            copy_slowly<<<1, 256, 0, on.get()>>>(x.data(), a.data(), static_cast<int>(count));
+        }
+        if (captured) {
+            cudaGraphExec_t executable = nullptr;
+            ASSERT_EQ(cudaStreamEndCapture(on.get(), &graph), cudaSuccess);
+            ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+            ASSERT_EQ(cudaGraphLaunch(executable, on.get()), cudaSuccess);
+            ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
+            ASSERT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+            ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+        }
+        ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
+        expect_softmax(b.download(), scores, cols, 0.25, captured ? "captured" : "on the stream");
+    }
+}
+
+template <class Kernel>
+void expect_named_in_order(int rows, int cols) {
+    expect_a_chain_in_order(rows, cols, [&](smx::launch_place on, float const* x, float* y) {
+        return smx::launch<Kernel>(on, smx::scores(x, {rows, cols}), smx::fixed_scale(0.25), smx::no_mask{},
+                                   smx::probabilities(y));
+    });
+}
+
+TEST_F(behaviour, programmatic_calls_keep_their_order) {
+    expect_named_in_order<smx::resident<smx::warp_group<8>, 4, 2>>(1000, 61);
+    expect_named_in_order<smx::resident<smx::block_group<160>, 4, 3>>(50, 1900);
+    expect_named_in_order<smx::chunked_staged<smx::block_group<160>, 4, 5>>(10, 9000);
+    expect_named_in_order<smx::chunked_online<smx::block_group<160>, 4, 5>>(10, 9000);
+    for (int cols : {33, 128, 700, 5000, 20000, 45000}) {
+        expect_a_chain_in_order(20, cols, [&](smx::launch_place on, float const* x, float* y) {
+            return smx::launch_auto(on, smx::scores(x, {20, cols}), smx::fixed_scale(0.25), smx::no_mask{},
+                                    smx::probabilities(y));
+        });
+    }
+}
+
 TEST_F(behaviour, launch_auto_is_captured_on_its_first_call) {
     for (int cols : {33, 700, 5000, 20000, 45000, 70000, 140000}) {
         first_call_in_a_capture(cudaStreamCaptureModeGlobal, 3, cols, 1.0 / 8,

@@ -61,8 +61,12 @@ struct by_itself {
     using type = Kernel;
 };
 template <class Kernel>
-struct by_itself<smx::detail::uneven<Kernel>> {
-    using type = Kernel;
+struct by_itself<smx::detail::uneven<Kernel>> : by_itself<Kernel> {};
+template <class Kernel>
+struct by_itself<smx::detail::few<Kernel>> : by_itself<Kernel> {};
+template <class Kernel, class Roomier>
+struct by_itself<smx::detail::snug<Kernel, Roomier>> {
+    using type = smx::detail::fitted<Kernel>;
 };
 
 // All kernels of a list with the same types.

@@ -52,10 +52,12 @@ SMX_DEVICE_TEST(sanitize, other_kernels) { run_all(where, device::other_kernels(
 SMX_DEVICE_TEST(sanitize, other_types_of_y) { run_all(where, device::mixed_kernels(), 3); }
 
 // More rows than one block takes, and a last block that is not full.
-SMX_DEVICE_TEST(sanitize, rows_of_several_blocks) {
+void run_several_blocks(device::space& where, bool large_clusters) {
     int number = 0;
     for (runner const& kernel : device::other_kernels()) {
-        if (!device::can_take(kernel, 5, where) || number++ % 2 != 0) continue;
+        bool const is_large = kernel.kind == runner::named && kernel.policy.blocks > 8;
+        if (is_large != large_clusters || !device::can_take(kernel, 5, where)) continue;
+        if (!is_large && number++ % 2 != 0) continue;
         problem p = tight(kernel, where, number);
         p.shape = {1, 1, 67, 5};
         auto const masks = device::masks_of(kernel.masks, p.shape);
@@ -63,6 +65,9 @@ SMX_DEVICE_TEST(sanitize, rows_of_several_blocks) {
         if (!device::is_right(p, kernel, where)) return;
     }
 }
+
+SMX_DEVICE_TEST(sanitize, rows_of_several_blocks) { run_several_blocks(where, false); }
+SMX_DEVICE_TEST(sanitize, rows_of_large_clusters) { run_several_blocks(where, true); }
 
 SMX_DEVICE_TEST(sanitize, in_place) {
     int number = 0;

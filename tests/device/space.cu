@@ -7,6 +7,7 @@
 
 #include "device/space.hpp"
 #include "device/support.cuh"
+#include "smx/launch.cuh"
 
 namespace device {
 
@@ -48,14 +49,9 @@ public:
         note(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy from the GPU");
     }
     smx::device_limits limits() override {
-        int device = 0, bytes = 0, major = 0;
-        note(cudaGetDevice(&device), "cudaGetDevice");
-        note(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
-        note(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
         smx::device_limits found;
-        found.shared_bytes_per_block = bytes;
-        found.bulk_copies = major >= 9;
-        found.cluster_blocks = smx::cluster_blocks_of(major);
+        smx::status const s = smx::find_limits(found);
+        note(static_cast<cudaError_t>(s.cuda_error), s.argument);
         return found;
     }
     // One a thread, which does not wait for the default stream.

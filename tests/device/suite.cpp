@@ -74,6 +74,10 @@ std::vector<int> edges_of(runner const& kernel, space& where) {
         smx::policy const& p = kernel.policy;
         lengths.insert({p.vec - 1, p.vec, p.vec + 1});
         around(p.columns());
+        // Slices that end with a block, and clusters of every kind of number of blocks.
+        if (p.blocks > 1) {
+            for (int blocks : {1, 2, 3, p.blocks - 1}) around(p.columns() / p.blocks * blocks);
+        }
         if (p.body == smx::body_kind::staged || p.body == smx::body_kind::online) {
             lengths.insert({p.columns() + p.vec - 1, 2 * p.columns() - 1, 2 * p.columns(), 2 * p.columns() + p.vec,
                             3 * p.columns() + 5});

@@ -82,7 +82,7 @@ TYPED_TEST(choose_policy, every_length_has_a_kernel_on_every_device) {
     }
 }
 
-// What is longer than a block's registers waits in a cluster's, as few blocks as hold it.
+// What is longer than a block's registers waits in a cluster's, of as few blocks as hold it or with less to compute.
 TYPED_TEST(choose_policy, long_rows_take_a_cluster) {
     constexpr smx::int64 vec = smx::pack_columns_of<smx::dense_input<TypeParam>>;
     smx::device_limits limits;
@@ -91,19 +91,18 @@ TYPED_TEST(choose_policy, long_rows_take_a_cluster) {
     limits.cluster_blocks = 16;
     constexpr smx::int64 block = 256 * 8 * vec;
     EXPECT_EQ(smx::choose_policy<TypeParam>(row_of(block), limits).blocks, 1);
-    int before = 1;
     for (smx::int64 cols = block + 1; cols <= 16 * block; cols += block / 8) {
         smx::policy const p = smx::choose_policy<TypeParam>(row_of(cols), limits);
         ASSERT_EQ(p.body, smx::body_kind::resident) << cols;
         ASSERT_GE(p.columns(), cols);
-        ASSERT_LT((p.blocks / 2) * block, cols) << "half as many blocks hold it";
-        ASSERT_GE(p.blocks, before) << cols;
-        before = p.blocks;
+        ASSERT_LT((p.blocks - 1) * p.columns() / p.blocks, cols) << "one block less holds it";
+        smx::int64 const computed = p.columns(), of_fewest_blocks = (cols + block - 1) / block * block;
+        ASSERT_LE(computed, of_fewest_blocks) << cols;
     }
-    EXPECT_EQ(before, 16);
     for (smx::int64 cols : {block + 1, 2 * block, 4 * block, 8 * block, 16 * block}) {
         EXPECT_EQ(smx::choose_policy<TypeParam>(row_of(cols), limits).body, smx::body_kind::resident) << cols;
     }
+    EXPECT_EQ(smx::choose_policy<TypeParam>(row_of(7 * block), limits).blocks, 7);
     smx::body_kind const longer = smx::choose_policy<TypeParam>(row_of(16 * block + 1), limits).body;
     EXPECT_TRUE(longer == smx::body_kind::staged || longer == smx::body_kind::online);
     limits.cluster_blocks = 8;
@@ -113,6 +112,85 @@ TYPED_TEST(choose_policy, long_rows_take_a_cluster) {
     smx::policy const without = smx::choose_policy<TypeParam>(row_of(2 * block), limits);
     EXPECT_EQ(without.blocks, 1);
     EXPECT_EQ(without.body, smx::body_kind::resident);
+}
+
+// A call that does not fill the GPU takes more lanes a row. Without a number of rows, or of multiprocessors, it fills.
+TYPED_TEST(choose_policy, few_rows_take_more_lanes) {
+    smx::device_limits limits;
+    limits.shared_bytes_per_block = 227 * 1024;
+    limits.bulk_copies = true;
+    limits.cluster_blocks = 16;
+    limits.multiprocessors = 132;
+    for (smx::int64 cols : {8, 100, 128, 512, 1000, 4096, 5000, 16384, 20000, 32768}) {
+        if (cols > 16 * 256 * 2 * smx::pack_columns_of<smx::dense_input<TypeParam>>) continue;  // too long for two packs
+        smx::row_shape shape = row_of(cols);
+        smx::policy const many = smx::choose_policy<TypeParam>(shape, limits);
+        shape.rows = smx::int64{1} << 40;
+        EXPECT_EQ(smx::choose_policy<TypeParam>(shape, limits), many) << cols;
+        shape.rows = 3;
+        smx::policy const few = smx::choose_policy<TypeParam>(shape, limits);
+        EXPECT_GT(few.lanes, many.lanes) << cols;
+        EXPECT_LE(few.packs, 2) << cols;
+        EXPECT_GE(few.columns(), cols);
+        limits.multiprocessors = 0;
+        EXPECT_EQ(smx::choose_policy<TypeParam>(shape, limits), many) << cols;
+        limits.multiprocessors = 132;
+    }
+}
+
+template <class... Kernels>
+constexpr int count_of(smx::kernel_list<Kernels...>) {
+    return static_cast<int>(sizeof...(Kernels));
+}
+template <class Choice>
+constexpr int kernels_of = count_of(smx::detail::automatic_kernels<smx::dense_input<smx::half>, smx::no_mask::row, Choice>());
+
+// A range of columns leaves few kernels, and for each of its rows the one that all would give.
+template <class T, class Choice>
+void expect_same_kernels(smx::device_limits limits) {
+    for (smx::int64 cols : lengths()) {
+        if (cols < Choice::from || cols > Choice::to) continue;
+        for (smx::int64 rows : {smx::int64{0}, smx::int64{3}, smx::int64{1} << 40}) {
+            for (bool rows_touch : {false, true}) {
+                smx::row_shape shape = row_of(cols);
+                shape.rows = rows;
+                shape.rows_touch = rows_touch;
+                smx::policy const chosen = smx::choose_policy<T, smx::no_mask, Choice>(shape, limits);
+                if (!Choice::looks_at_rows) shape.rows = 0;
+                ASSERT_EQ(chosen, smx::choose_policy<T>(shape, limits)) << cols << " columns, " << rows << " rows";
+            }
+        }
+    }
+}
+
+TYPED_TEST(choose_policy, a_choice_gives_the_kernels_that_all_would) {
+    for (int cluster_blocks : {1, 8, 16}) {
+        for (bool bulk_copies : {false, true}) {
+            smx::device_limits limits;
+            limits.shared_bytes_per_block = 227 * 1024;
+            limits.bulk_copies = bulk_copies;
+            limits.cluster_blocks = cluster_blocks;
+            limits.multiprocessors = 132;
+            expect_same_kernels<TypeParam, smx::for_columns<1, 128>>(limits);
+            expect_same_kernels<TypeParam, smx::for_columns<129, 1024>>(limits);
+            expect_same_kernels<TypeParam, smx::for_columns<1025, 4096>>(limits);
+            expect_same_kernels<TypeParam, smx::for_columns<4097, 16384>>(limits);
+            expect_same_kernels<TypeParam, smx::for_columns<16385, smx::most_columns>>(limits);
+            expect_same_kernels<TypeParam, smx::batch_invariant<>>(limits);
+            expect_same_kernels<TypeParam, smx::batch_invariant<100, 3000>>(limits);
+        }
+    }
+}
+
+TEST(kernel_choice, a_range_has_at_most_twelve_kernels) {
+    static_assert(kernels_of<smx::every_kernel> <= 32);
+    static_assert(kernels_of<smx::for_columns<1, 128>> <= 12);
+    static_assert(kernels_of<smx::for_columns<129, 1024>> <= 12);
+    static_assert(kernels_of<smx::for_columns<1025, 4096>> <= 12);
+    static_assert(kernels_of<smx::for_columns<4097, 16384>> <= 12);
+    static_assert(kernels_of<smx::for_columns<16385, smx::most_columns>> <= 12);
+    static_assert(kernels_of<smx::for_columns<2048, 2048>> <= kernels_of<smx::for_columns<2000, 4096>>);
+    static_assert(kernels_of<smx::batch_invariant<>> < kernels_of<smx::every_kernel>);
 }
 
 // A mask leaves no registers for more.

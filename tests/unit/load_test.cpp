@@ -231,4 +231,41 @@ TEST(load, what_stands_for_a_pack_that_is_not_fetched) {
     expect_stand_ins(smx::detail::input_row(input, row), true);
 }
 
+struct one_slice {
+    int count, index;
+    int slices() const { return count; }
+    int slice() const { return index; }
+};
+
+smx::row_id row_of(int cols) { return {0, 0, 0, 0, cols}; }
+
+// Every column is one slice's; slices begin where a pack may, and none has more than its share of the packs.
+TEST(load, slices_share_out_a_row) {
+    constexpr int vec = 8;
+    for (int count = 1; count <= 16; ++count) {
+        for (int head = 0; head < vec; ++head) {
+            for (int cols = 0; cols < 300; ++cols) {
+                int const packs = cols < head ? 0 : (cols - head) / vec, share = (packs + count - 1) / count;
+                int next = 0;
+                for (int index = 0; index < count; ++index) {
+                    smx::interval const slice = smx::detail::slice_of<vec>(one_slice{count, index}, head, row_of(cols));
+                    if (index == 0) {
+                        ASSERT_EQ(slice.begin, 0);
+                    } else if (slice.begin < slice.end) {
+                        ASSERT_EQ((slice.begin - head) % vec, 0) << cols << " columns, slice " << index;
+                    }
+                    if (slice.begin == slice.end) continue;
+                    ASSERT_EQ(slice.begin, next) << cols << " columns, head " << head << ", slice " << index;
+                    next = slice.end;
+                    int const first = index == 0 ? (head < cols ? head : cols) : slice.begin;
+                    ASSERT_LE((slice.end - first) / vec, share);
+                }
+                ASSERT_EQ(next, cols) << count << " slices, head " << head;
+            }
+        }
+    }
+    EXPECT_EQ(smx::detail::slice_of<vec>(one_slice{16, 15}, 3, row_of(static_cast<int>(smx::most_columns))).end,
+              smx::most_columns);
+}
+
 }  // namespace

@@ -57,21 +57,43 @@ TEST(plan, says_what_is_wrong_with_the_call) {
     EXPECT_EQ(planned.result.code, smx::errc::bad_stride);
 }
 
-// The number of rows decides nothing: the same row runs the same kernel in any batch.
-TEST(plan, does_not_look_at_the_number_of_rows) {
+// Few rows may run another kernel than many, unless the call asks for the same bits in any batch.
+TEST(plan, looks_at_the_number_of_rows_unless_told_not_to) {
     alignas(16) float x[1] = {}, y[1];
     smx::device_limits limits;
     limits.bulk_copies = true;
     limits.shared_bytes_per_block = 227 * 1024;
-    auto const kernel_of = [&](smx::int64 rows, smx::int64 cols) {
-        return smx::detail::shape_of(smx::make_operands(smx::scores(x, {rows, cols}, {0, 0, cols, 1}),
-                                                        smx::inv_sqrt(64), smx::no_mask(),
-                                                        smx::probabilities(y, {0, 0, cols, 1})));
-    };
-    for (smx::int64 cols : {64, 1000, 2048, 100000}) {
-        auto const few = kernel_of(2, cols), many = kernel_of(1000000, cols);
-        EXPECT_EQ(few.rows_touch, many.rows_touch);
+    limits.cluster_blocks = 16;
+    limits.multiprocessors = 132;
+    for (smx::int64 cols : {64, 1000, 2048, 20000}) {
+        auto const kernel_of = [&](smx::int64 rows, auto choice) {
+            smx::strides const step{0, 0, cols, 1};
+            return smx::plan<decltype(choice)>(limits, smx::scores(x, {rows, cols}, step), smx::inv_sqrt(64),
+                                               smx::no_mask(), smx::probabilities(y, step))
+                .kernel;
+        };
+        EXPECT_NE(kernel_of(2, smx::every_kernel()), kernel_of(1000000, smx::every_kernel())) << cols;
+        EXPECT_EQ(kernel_of(2, smx::batch_invariant<>()), kernel_of(1000000, smx::batch_invariant<>())) << cols;
+        EXPECT_EQ(kernel_of(1000000, smx::every_kernel()), kernel_of(1000000, smx::batch_invariant<>())) << cols;
     }
+}
+
+TEST(plan, refuses_columns_that_nothing_was_compiled_for) {
+    alignas(16) float x[512] = {}, y[512];
+    using some_columns = smx::for_columns<100, 200>;
+    auto const result_of = [&](smx::int64 rows, smx::int64 cols) {
+        return smx::plan<some_columns>({}, smx::scores(x, {rows, cols}), smx::inv_sqrt(64), smx::no_mask(),
+                                       smx::probabilities(y))
+            .result;
+    };
+    EXPECT_TRUE(result_of(2, 100));
+    EXPECT_TRUE(result_of(2, 200));
+    EXPECT_TRUE(result_of(0, 99)) << "nothing is to be done";
+    EXPECT_EQ(result_of(2, 99).code, smx::errc::bad_shape);
+    smx::status const longer = result_of(2, 201);
+    EXPECT_EQ(longer.code, smx::errc::too_large);
+    EXPECT_STREQ(longer.argument, "keys");
+    EXPECT_EQ(longer.actual, 201);
 }
 
 TEST(plan, strides_of_axes_of_length_one_do_not_count) {

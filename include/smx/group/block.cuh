@@ -40,7 +40,7 @@ public:
     // reduce over across().
     using warp_of_warps = warp_group<(warps <= 2 ? 2 : warps <= 4 ? 4 : warps <= 8 ? 8 : warps <= 16 ? 16 : 32)>;
     SMX_DEVICE warp_group<32> part() const { return {}; }
-    SMX_DEVICE warp_of_warps across() const { return {}; }
+    SMX_DEVICE warp_of_warps across() const { return warp_of_warps::in_step(); }
 
     // Gives     lane i of each across() the value of warp i; `neutral` where there is no such warp
     template <class Value>

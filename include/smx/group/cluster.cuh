@@ -5,7 +5,9 @@
 
 SMX_BEGIN
 
-// Requires  a launch in clusters of Blocks along x; blockDim.x == Threads, one-dimensional. Code for less than 9.0 traps.
+// The row is shared out twice: a slice to each block, and a slice to the lanes of its block, which is what a tile is made for.
+//
+// Requires  a launch in clusters of at most Blocks along x; blockDim.x == Threads, one-dimensional. Code for less than 9.0 traps.
 // Callers   all threads of the cluster, convergent; the whole cluster makes the group or none of it, as of a row that there is not
 // Storage   __shared__, the same object in every block, one group object a storage a kernel
 // Cost      one barrier of the block and one message to each peer a reduction; the first waits until every block of the cluster has started
@@ -23,9 +25,8 @@ SMX_BEGIN
 template <int Threads, int Blocks>
 class cluster_group {
 public:
-    static_assert(Blocks == 2 || Blocks == 4 || Blocks == 8 || Blocks == 16,
-                  "a cluster_group has 2, 4, 8 or 16 blocks: use block_group for one");
-    static constexpr int size = Threads * Blocks;
+    static_assert(Blocks >= 2 && Blocks <= 16, "a cluster_group has at most 2 to 16 blocks: use block_group for one");
+    static constexpr int size = Threads;
     static constexpr int blocks = Blocks;
     static constexpr int largest_value = block_group<Threads>::largest_value;
     struct storage {
@@ -34,7 +35,10 @@ public:
         uint64 arrived[2];
     };
 
-    SMX_DEVICE explicit cluster_group(storage& memory) : memory_(memory), block_(memory.block) {
+    SMX_DEVICE explicit cluster_group(storage& memory) : cluster_group(memory, ptx::cluster_block(), ptx::cluster_blocks()) {}
+
+    // Where the caller knows the place of this block in its cluster and the blocks of that, which take time to ask for.
+    SMX_DEVICE cluster_group(storage& memory, int slice, int slices) : memory_(memory), block_(memory.block), slice_(slice), slices_(slices) {
 #if SMX_ARCH >= 900
         if (threadIdx.x == 0) {
             ptx::barrier_init(&memory.arrived[0], 1);
@@ -48,7 +52,9 @@ public:
 #endif
     }
 
-    SMX_DEVICE int rank() const { return block_rank() * Threads + block_.rank(); }
+    SMX_DEVICE int rank() const { return block_.rank(); }
+    SMX_DEVICE int slices() const { return slices_; }
+    SMX_DEVICE int slice() const { return slice_; }
     SMX_DEVICE void sync() {
         meet();
 #if SMX_ARCH >= 900
@@ -62,26 +68,25 @@ public:
         int const turn = send(block_.all_reduce(value, op));
         // Every lane of every block folds the partials of all blocks in the same order.
         value = partial<Value>(turn, 0);
-        SMX_UNROLL
-        for (int b = 1; b < Blocks; ++b) value = op(value, partial<Value>(turn, b));
+        for (int b = 1; b < slices_; ++b) value = op(value, partial<Value>(turn, b));
         return value;
     }
 
     // The levels of a reduction, as a block_group's: first the block, so that a pair of blocks needs one message and not one a warp.
     SMX_DEVICE block_group<Threads>& part() { return block_; }
-    SMX_DEVICE warp_group<Blocks> across() const { return {}; }
+    using warp_of_blocks = warp_group<(Blocks <= 2 ? 2 : Blocks <= 4 ? 4 : Blocks <= 8 ? 8 : 16)>;
+    SMX_DEVICE warp_of_blocks across() const { return warp_of_blocks::in_step(); }
 
     // Requires  the value of the block in each of its lanes, from a reduction over part()
-    // Gives     lane i of each across() the value of block i
+    // Gives     lane i of each across() the value of block i; `neutral` where there is no such block
     template <class Value>
-    SMX_DEVICE Value exchange(Value value, Value) {
+    SMX_DEVICE Value exchange(Value value, Value neutral) {
         int const turn = send(value);
-        return partial<Value>(turn, across().rank());
+        int const b = across().rank();
+        return b < slices_ ? partial<Value>(turn, b) : neutral;
     }
 
 private:
-    static SMX_DEVICE int block_rank() { return static_cast<int>(blockIdx.x % Blocks); }
-
     // Until every block of the cluster has started and has initialised what its peers write to.
     SMX_DEVICE void meet() {
         if (met_) return;
@@ -99,10 +104,9 @@ private:
         int const turn = reductions_ % 2;
 #if SMX_ARCH >= 900
         uint64* const arrived = &memory_.arrived[turn];
-        if (threadIdx.x == 0) ptx::barrier_expect(arrived, Blocks * int{sizeof(Value)});
-        if (threadIdx.x < Blocks) {
-            int const peer = static_cast<int>(threadIdx.x);
-            unsigned const to = ptx::peer_address(memory_.partials[turn][block_rank()], peer);
+        if (threadIdx.x == 0) ptx::barrier_expect(arrived, slices_ * int{sizeof(Value)});
+        if (int const peer = block_.rank(); peer < slices_) {
+            unsigned const to = ptx::peer_address(memory_.partials[turn][slice()], peer);
             unsigned const barrier = ptx::peer_address(arrived, peer);
             if constexpr (sizeof(Value) == 4) {
                 ptx::store_async(to, bit_cast<unsigned>(value), barrier);
@@ -129,6 +133,7 @@ private:
 
     storage& memory_;
     block_group<Threads> block_;
+    int slice_, slices_;
     int reductions_ = 0;
     bool met_ = false;
 };

@@ -37,6 +37,7 @@ SMX_DEVICE void run_packed(block_of<Tile, Threads>, Group& g, Operands const& o,
         ptx::barrier_expect(barrier, bytes);
         if (bytes > 0) ptx::bulk_load(scores + in.begin, from + in.begin, bytes, barrier);
     }
+    ptx::start_next_kernel();
     if (thread < in.begin) scores[thread] = from[thread];
     if (in.end + thread < moves.elements) scores[in.end + thread] = from[in.end + thread];
     __syncthreads();

@@ -120,14 +120,16 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
     auto const bound = masks.bind(row, shape);
     read_ahead<Tile, decltype(masks.bind(row, shape))> seen(bound);
     interval const visible = seen.span();
-    // The first chunk takes the columns before the first pack as well; every other starts where a pack may.
     int const head = head_of<Tile::vec>(input, row);
+    interval const slice = detail::slice_of<Tile::vec>(g, head, row);
+    // The first chunk takes the columns before the first pack as well; every other starts where a pack may.
+    int const before = slice.begin == 0 ? head : 0;
+    int64 const first = static_cast<int64>(slice.begin) + before;
     auto const part_of = [&](int chunk) {
-        int64 const begin = chunk == 0 ? 0 : head + static_cast<int64>(chunk) * Tile::capacity;
-        int64 const end = head + (static_cast<int64>(chunk) + 1) * Tile::capacity;
-        return interval{static_cast<int>(begin), static_cast<int>(end < row.cols ? end : row.cols)};
+        int64 const begin = first + static_cast<int64>(chunk) * Tile::capacity, end = begin + Tile::capacity;
+        return interval{chunk == 0 ? slice.begin : static_cast<int>(begin), static_cast<int>(end < slice.end ? end : slice.end)};
     };
-    int const chunks = head >= row.cols ? 1 : static_cast<int>((static_cast<int64>(row.cols) - head + Tile::capacity - 1) / Tile::capacity);
+    int const chunks = first >= slice.end ? 1 : static_cast<int>((slice.end - first + Tile::capacity - 1) / Tile::capacity);
 
     Tile t;
     auto const make_scores = [&](interval part) {
@@ -148,7 +150,7 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
 
     for (int chunk = 0; chunk < chunks; ++chunk) {
         interval const part = part_of(chunk);
-        t.cover(g.rank(), part, chunk == 0 ? head : 0, visible);
+        t.cover(g.rank(), part, chunk == 0 ? before : 0, visible);
         if (part.begin < visible.end && part.end > visible.begin) {
             keeper.get(chunk, t, [&] { make_scores(part); });
         } else {

@@ -22,13 +22,25 @@ struct operands {
     empty_row when_empty;
 };
 
+namespace detail {
+// The lane that writes what a row gives besides its probabilities.
+template <class Group>
+SMX_HD bool is_first_lane(Group const& g) {
+    if constexpr (has_slices<Group>) {
+        return g.rank() == 0 && g.slice() == 0;
+    } else {
+        return g.rank() == 0;
+    }
+}
+}  // namespace detail
+
 // One row in the resident body.
 template <class Tile, class Group, class Operands>
 SMX_HD void run_resident(Group& g, Operands const& o, int64 index) {
     row_id const row = o.rows[index];
     auto const stats = smx::softmax_row<Tile>(g, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape,
                                          o.when_empty);
-    if (g.rank() == 0) o.row_output.store(row, stats);
+    if (detail::is_first_lane(g)) o.row_output.store(row, stats);
 }
 
 // One row in the chunked body.
@@ -37,7 +49,7 @@ SMX_HD void run_chunked(Group& g, Keeper keeper, Operands const& o, int64 index)
     row_id const row = o.rows[index];
     auto const stats = smx::chunked_row<Tile>(g, keeper, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row,
                                          o.shape, o.when_empty);
-    if (g.rank() == 0) o.row_output.store(row, stats);
+    if (detail::is_first_lane(g)) o.row_output.store(row, stats);
 }
 
 SMX_END

@@ -77,16 +77,19 @@ inline constexpr bool can_touch<dense_input<Source>, dense_output<Target, hidden
 
 }  // namespace detail
 
-// Row `first + group` of a stretch, by one group. The probabilities take the place of the scores.
-// Requires  memory holds the scores of rows [first, first + count), visible to all lanes
+// Row `first + group` of a stretch, by one group. Where the stretch has none of that number, lanes that reduce with others take a row of no
+// columns: the groups of a warp stay together. The probabilities take the place of the scores.
+// Requires  memory holds the scores of rows [first, first + count), count > 0, visible to all lanes
 // Callers   all lanes of g
 template <class Tile, class Group, class Operands, class Source, class Target>
 SMX_HD void run_stretch(Group& g, Operands const& o, Source const* scores, Target* probabilities, int64 first, int count, int group) {
-    if (group >= count) return;
-    row_id const row = o.rows[first + group];
+    bool const is_row = group < count;
+    if (Group::size == 1 && !is_row) return;
+    row_id row = o.rows[first + (is_row ? group : 0)];
+    if (!is_row) row.cols = 0;
     auto const stats = smx::softmax_row<Tile>(g, stretch_input<Source>{scores, first}, o.factor.template value<typename Tile::compute>(row), o.masks,
                                          stretch_output<Target>{probabilities, first}, row, o.shape, o.when_empty);
-    if (g.rank() == 0) o.row_output.store(row, stats);
+    if (is_row && detail::is_first_lane(g)) o.row_output.store(row, stats);
 }
 
 SMX_END

@@ -54,15 +54,16 @@ template <class Group>
 __global__ void reduce_again_and_again(int rounds, unsigned long long* wrong) {
     __shared__ typename Group::storage storage;
     Group g(storage);
-    constexpr int size = Group::size;
-    int const row = static_cast<int>(blockIdx.x) / Group::blocks;
+    int const size = Group::size * g.slices();
+    int const lane = g.slice() * Group::size + g.rank();
+    int const row = static_cast<int>(blockIdx.x) / g.slices();
     for (int round = 0; round < rounds; ++round) {
-        if (g.rank() / 32 == (row * 7 + round * 5) % (size / 32)) __nanosleep(2000);
+        if (lane / 32 == (row * 7 + round * 5) % (size / 32)) __nanosleep(2000);
         int const shift = row + round;
-        bool right = g.all_reduce(g.rank() + shift, smx::plus()) == size * (size - 1) / 2 + size * shift;
-        right &= g.all_reduce((g.rank() == (shift * 131) % size) ? 1e9f : -1.0f, smx::maximum()) == 1e9f;
-        right &= g.all_reduce(static_cast<double>(g.rank()) * shift, smx::plus()) == 0.5 * size * (size - 1) * shift;
-        smx::statistics<double> const mine{static_cast<double>((g.rank() * 37 + shift) % size), 1.0};
+        bool right = g.all_reduce(lane + shift, smx::plus()) == size * (size - 1) / 2 + size * shift;
+        right &= g.all_reduce((lane == (shift * 131) % size) ? 1e9f : -1.0f, smx::maximum()) == 1e9f;
+        right &= g.all_reduce(static_cast<double>(lane) * shift, smx::plus()) == 0.5 * size * (size - 1) * shift;
+        smx::statistics<double> const mine{static_cast<double>((lane * 37 + shift) % size), 1.0};
         smx::statistics<double> const all = smx::all_reduce(g, mine);
         right &= all.max == size - 1 && all.sum > 1.5 && all.sum < 1.6;  // 1 + 1/e + 1/e^2 + ... = 1.58
         smx::statistics<float> const none = smx::all_reduce(g, smx::statistics<float>());
@@ -72,21 +73,24 @@ __global__ void reduce_again_and_again(int rounds, unsigned long long* wrong) {
     }
 }
 
+// Of its most blocks, and of fewer.
 template <class Group>
 void expect_reductions() {
     constexpr int clusters = 203, rounds = 20;
-    device_array<unsigned long long> wrong(1);
-    wrong.upload({0});
-    ASSERT_EQ(launch_clusters(reduce_again_and_again<Group>, clusters, Group::blocks, Group::size / Group::blocks,
-                              rounds, wrong.data()),
-              cudaSuccess);
-    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_EQ(wrong.download()[0], 0U) << Group::blocks << " blocks, " << Group::size << " lanes";
+    for (int blocks : {Group::blocks, Group::blocks - 1, Group::blocks / 2}) {
+        device_array<unsigned long long> wrong(1);
+        wrong.upload({0});
+        ASSERT_EQ(launch_clusters(reduce_again_and_again<Group>, clusters, blocks, Group::size, rounds, wrong.data()),
+                  cudaSuccess);
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        EXPECT_EQ(wrong.download()[0], 0U) << blocks << " blocks of " << Group::size << " lanes";
+    }
 }
 
 TEST_F(cluster, reductions_follow_each_other) {
     expect_reductions<smx::cluster_group<64, 2>>();
     expect_reductions<smx::cluster_group<96, 4>>();
+    expect_reductions<smx::cluster_group<128, 7>>();
     expect_reductions<smx::cluster_group<256, 8>>();
     expect_reductions<smx::cluster_group<1024, 2>>();
     if (most_blocks() >= 16) expect_reductions<smx::cluster_group<128, 16>>();
@@ -98,25 +102,26 @@ template <class Group>
 __global__ void pass_on(int* memory, int rounds, unsigned long long* wrong) {
     __shared__ typename Group::storage storage;
     Group g(storage);
-    int* const mine = memory + static_cast<int>(blockIdx.x) / Group::blocks * Group::size;
+    constexpr int size = Group::size * Group::blocks;
+    int const lane = g.slice() * Group::size + g.rank();
+    int* const mine = memory + static_cast<int>(blockIdx.x) / Group::blocks * size;
     for (int round = 0; round < rounds; ++round) {
-        mine[g.rank()] = g.rank() + round;
+        mine[lane] = lane + round;
         g.sync();
-        int const other = (g.rank() + Group::size / Group::blocks * (1 + round % (Group::blocks - 1))) % Group::size;
+        int const other = (lane + Group::size * (1 + round % (Group::blocks - 1))) % size;
         if (__ldcg(mine + other) != other + round) atomicAdd(wrong, 1ULL);
         g.sync();
-        if (round == 2 && g.all_reduce(1, smx::plus()) != Group::size) atomicAdd(wrong, 1ULL);
+        if (round == 2 && g.all_reduce(1, smx::plus()) != size) atomicAdd(wrong, 1ULL);
     }
 }
 
 TEST_F(cluster, sync_is_a_barrier_of_all_blocks) {
     using group = smx::cluster_group<128, 8>;
     constexpr int clusters = 101;
-    device_array<int> memory(clusters * group::size);
+    device_array<int> memory(clusters * group::size * group::blocks);
     device_array<unsigned long long> wrong(1);
     wrong.upload({0});
-    ASSERT_EQ(launch_clusters(pass_on<group>, clusters, group::blocks, group::size / group::blocks, memory.data(), 8,
-                              wrong.data()),
+    ASSERT_EQ(launch_clusters(pass_on<group>, clusters, group::blocks, group::size, memory.data(), 8, wrong.data()),
               cudaSuccess);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(wrong.download()[0], 0U);
@@ -124,12 +129,12 @@ TEST_F(cluster, sync_is_a_barrier_of_all_blocks) {
 
 // More clusters than the GPU runs at once, in a number that no size divides.
 TEST_F(cluster, hundreds_of_rows) {
-    for (int cols : {16385, 40001}) {
-        constexpr int rows = 431;
+    for (int cols : {16385, 40001, 100003}) {
+        int const rows = cols > 50000 ? 231 : 431;
         auto const count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
         std::vector<float> scores(count);
         for (std::size_t at = 0; at < count; ++at) scores[at] = static_cast<float>((at * 37) % 1009) * 0.008f - 4.0f;
-        device_array<float> x(count), y(count), sums(rows);
+        device_array<float> x(count), y(count), sums(static_cast<std::size_t>(rows));
         x.upload(scores);
         smx::status const s =
             smx::launch_auto(nullptr, smx::scores<float>(x.data(), {rows, cols}), smx::fixed_scale(0.5), smx::no_mask{},
@@ -137,7 +142,7 @@ TEST_F(cluster, hundreds_of_rows) {
         ASSERT_TRUE(s.ok()) << s.argument << ": " << s.requirement;
         ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
         std::vector<float> const got = y.download(), logs = sums.download();
-        for (std::size_t row = 0; row < rows; ++row) {
+        for (std::size_t row = 0; row < logs.size(); ++row) {
             float const* const of_row = scores.data() + row * static_cast<std::size_t>(cols);
             double sum = 0;
             for (int k = 0; k < cols; ++k) sum += std::exp(0.5 * static_cast<double>(of_row[k]));
