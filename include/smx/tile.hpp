@@ -134,6 +134,21 @@ struct tile {
         }
     }
 
+    // Calls visit(p, exists) for every pack p, visible or not.
+    template <class Visit>
+    SMX_HD void for_all_packs(Visit const& visit) const {
+        int const in_use = packs_to_visit();
+        int const stripes_in_use = stripes_to_visit();
+        SMX_UNROLL
+        for (int b = 0; b < stripes_in_use; ++b) {
+            if (is_whole(b)) {
+                for_packs(b, in_use, [&](int p) { visit(p, true); });
+            } else {
+                for_packs(b, in_use, [&](int p) { visit(p, exists(p)); });
+            }
+        }
+    }
+
     // Each slot times a number, rounded once; slots that were not loaded stay what they are.
     SMX_HD void multiply(Compute by) {
         for_live_packs([&](int p) {
