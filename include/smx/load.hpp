@@ -14,11 +14,11 @@ inline constexpr bool has_neg_inf = false;
 template <class Source, int Width>
 inline constexpr bool has_neg_inf<Source, Width, always_void<decltype(Source::template neg_inf<Width>())>> = true;
 
-// What stands for a pack that is not fetched: -inf where no verb will look whether it is visible, otherwise zeros, which widen to something
-// finite, so that no factor makes a NaN of it before the mask hides it.
+// What stands for a pack that is not fetched: what widens to -inf, where the source knows it; zeros, where a factor waits that may make a NaN of
+// -inf.
 template <class Tile, int Width, class Source>
 SMX_HD auto not_fetched(Source const& source) {
-    if constexpr (!Tile::skips && has_neg_inf<Source, Width>) {
+    if constexpr (!Tile::awaits_bias && has_neg_inf<Source, Width>) {
         return Source::template neg_inf<Width>();
     } else {
         return decltype(source.template fetch<Width>(0)){};
@@ -27,7 +27,7 @@ SMX_HD auto not_fetched(Source const& source) {
 template <class Tile, int Width, class Source>
 SMX_HD auto widened(Source const& source, decltype(source.template fetch<Width>(0)) const& fetched, bool was_fetched) {
     auto values = source.template widen<Width>(fetched);
-    if constexpr (!Tile::skips && !has_neg_inf<Source, Width>) {
+    if constexpr (!Tile::awaits_bias && !has_neg_inf<Source, Width>) {
         if (!was_fetched) values = filled_pack<Width>(neg_inf<typename Tile::compute>());
     }
     return values;
@@ -35,14 +35,13 @@ SMX_HD auto widened(Source const& source, decltype(source.template fetch<Width>(
 
 // Loads what the map of t covers; calls meanwhile() when everything is on its way.
 template <class Tile, class Source, class Meanwhile>
-SMX_HD void load_covered(Tile& t, Source const& source, interval visible, Meanwhile const& meanwhile) {
+SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhile) {
     constexpr int vec = Tile::vec;
-    using compute = typename Tile::compute;
-    auto const is_fetched = [&](int col) { return Tile::skips ? col < t.map.end && col >= visible.begin && col < visible.end : col < t.map.edge_end; };
 #if !SMX_DEVICE_CODE
     meanwhile();
     // A CPU looks ahead itself: a pack is widened where it is read, and no array of packs is cleared, filled and read back.
-    compute const nothing = Tile::skips ? compute(0) : neg_inf<compute>();
+    using compute = typename Tile::compute;
+    compute const nothing = Tile::awaits_bias ? compute(0) : neg_inf<compute>();
     t.for_live_packs([&](int p) {
         t.middle[p] = t.touches_seen(p) ? source.template widen<vec>(source.template fetch<vec>(t.pack_column(p))) : filled_pack<vec>(nothing);
     });
@@ -51,7 +50,7 @@ SMX_HD void load_covered(Tile& t, Source const& source, interval visible, Meanwh
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
             int const col = t.edge_column(i);
-            t.edge[i] = is_fetched(col) ? source.template widen<1>(source.template fetch<1>(col))[0] : nothing;
+            t.edge[i] = t.edge_is_seen(col) ? source.template widen<1>(source.template fetch<1>(col))[0] : nothing;
         }
     }
 #else
@@ -79,10 +78,10 @@ SMX_HD void load_covered(Tile& t, Source const& source, interval visible, Meanwh
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
             int const col = t.edge_column(i);
-            single[i] = is_fetched(col) ? source.template fetch<1>(col) : not_fetched<Tile, 1>(source);
+            single[i] = t.edge_is_seen(col) ? source.template fetch<1>(col) : not_fetched<Tile, 1>(source);
         }
         SMX_UNROLL
-        for (int i = 0; i < edges; ++i) t.edge[i] = widened<Tile, 1>(source, single[i], is_fetched(t.edge_column(i)))[0];
+        for (int i = 0; i < edges; ++i) t.edge[i] = widened<Tile, 1>(source, single[i], t.edge_is_seen(t.edge_column(i)))[0];
     }
     if constexpr (Tile::in_stripes || Tile::packs > 4) {
         t.for_live_packs([&](int p) { t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p)); });
@@ -138,7 +137,7 @@ SMX_HD void load_part(Group& g, Tile& t, Input const& input, row_id row, Seen& s
     auto const source = input_row(input, row);
     t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, span_of(seen));
     t.factor = typename Tile::compute(1);
-    load_covered(t, source, span_of(seen), [&] {
+    load_covered(t, source, [&] {
         read_meanwhile(seen, t);
         if constexpr (hears_of_loads<Group>) g.loads_are_issued();
     });
@@ -150,8 +149,7 @@ SMX_HD void load_part(Group& g, Tile& t, Input const& input, row_id row, Seen& s
 // span, what the mask will want to know of these columns is read meanwhile.
 // Requires  part within [0, row.cols), at most Tile::capacity columns beyond its head, and starting at 0 or where a pack may start
 // Callers   all lanes of g
-// Gives     slots that are not loaded hold a finite number, so that no scale makes a NaN of them, or are never looked at; with
-//           hidden_packs::computed, whose span must be the row or nothing, they hold -inf
+// Gives     slots that are not loaded hold -inf, or 0 where a bias is awaited, or are never looked at
 // Cost      one read of what can be visible
 template <class Group, class Tile, class Input>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval span, interval part) {

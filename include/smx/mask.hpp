@@ -12,7 +12,8 @@
 //   template <int Width> auto fetch(int col) const;   what it will need of a pack, read while the scores are on their way
 // and then takes it as a last argument of visible and add_to. And if it fetches,
 //   static constexpr bool answers_from_packs;         absent = false; true: visible and add_to look at nothing else, so that they may be asked
-//                                                     about any pack, with zeros for one that was not fetched, whose scores are -inf
+//                                                     about any pack, with hiding<Width>() for one that was not fetched, or zeros
+//   template <int Width> static auto hiding();        what fetch would give where all columns are hidden; absent: zeros, for scores that are -inf
 //   template <int Width> auto packs_from(int col) const;  see mask/read_ahead.hpp
 #pragma once
 #include "mask/read_ahead.hpp"
@@ -26,13 +27,17 @@ SMX_BEGIN
 template <int Width>
 inline constexpr unsigned all_bits = Width >= 32 ? ~0u : (1u << (Width % 32)) - 1u;
 
+// The lowest n bits, 0 <= n <= Width.
+template <int Width>
+SMX_HD unsigned bits_below(int n) {
+    return Width < 32 ? ~(~0u << n) : static_cast<unsigned>((1ull << n) - 1u);
+}
+
 // Bit i = column col + i lies in the span.
 template <int Width>
 SMX_HD unsigned bits_within(interval span, int col) {
-    int const from = span.begin - col, to = span.end - col;
-    unsigned const above = from <= 0 ? ~0u : from >= 32 ? 0u : ~0u << from;
-    unsigned const below = to >= 32 ? ~0u : to <= 0 ? 0u : ~(~0u << to);
-    return above & below & all_bits<Width>;
+    auto const place = [col](int end) { return end <= col ? 0 : end - col >= Width ? Width : end - col; };
+    return bits_below<Width>(place(span.end)) & ~bits_below<Width>(place(span.begin));
 }
 
 namespace detail {
@@ -47,58 +52,69 @@ SMX_HD Compute biased(Compute score, Compute bias) {
     return is_hiding(bias) ? bias : score + bias;
 }
 
-// whole: no column is hidden by lying outside the span
-template <int Width, class Seen, class Compute, class Fetched>
-SMX_HD void mask_pack(pack<Compute, Width>& scores, Seen const& seen, interval span, bool whole, int col, Fetched const& fetched) {
-    unsigned bits = whole ? all_bits<Width> : Width == 1 ? 0u : bits_within<Width>(span, col);
-    if (bits != 0) {
-        if constexpr (mask_biases<Seen>) add_of(seen, scores, col, fetched);
-        if constexpr (mask_tests<Seen>) bits &= visible_of<Width>(seen, col, fetched);
-    }
-    if (!mask_tests<Seen> && whole) return;
+template <int Width, class Compute>
+SMX_HD void keep_bits(pack<Compute, Width>& scores, unsigned bits) {
     SMX_UNROLL
     for (int i = 0; i < Width; ++i) scores[i] = bits >> i & 1u ? scores[i] : neg_inf<Compute>();
 }
 
+// What a mask says of columns of its span; the scores wait to be multiplied where biases are added.
+template <int Width, class Seen, class Compute, class Fetched>
+SMX_HD void ask(pack<Compute, Width>& scores, Compute by, Seen const& seen, int col, Fetched const& fetched) {
+    if constexpr (mask_biases<Seen>) {
+        SMX_UNROLL
+        for (int i = 0; i < Width; ++i) scores[i] *= by;  // the compiler may make one operation of it and of the bias
+        add_of(seen, scores, col, fetched);
+    }
+    if constexpr (mask_tests<Seen>) keep_bits(scores, visible_of<Width>(seen, col, fetched));
+}
+
+template <class Tile, class Seen>
+SMX_HD void ask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>::fetched_type const* fetched) {
+    using compute = typename Tile::compute;
+    compute const by = mask_biases<Seen> ? t.take_factor() : compute(1);
+    t.for_live_packs([&](int p) {
+        int const col = t.pack_column(p);
+        if constexpr (read_ahead<Tile, Seen>::fetches) {
+            // Packs that were not fetched too, where the answer hides them: no jump round them.
+            if (fetched != nullptr && (answers_from_packs<Seen> || t.touches_seen(p))) return ask(t.middle[p], by, seen, col, fetched[p]);
+        }
+        if (t.touches_seen(p)) {
+            ask(t.middle[p], by, seen, col, nothing_fetched());
+        } else if (Tile::awaits_bias) {
+            t.middle[p] = filled_pack<Tile::vec>(neg_inf<compute>());
+        }
+    });
+    if (!t.has_edges()) return;
+    int const edges = t.edges_to_visit();
+    SMX_UNROLL
+    for (int i = 0; i < edges; ++i) {
+        int const col = t.edge_column(i);
+        pack<compute, 1> one{{Tile::awaits_bias && !t.edge_is_seen(col) ? neg_inf<compute>() : t.edge[i]}};
+        if (t.edge_is_seen(col)) ask(one, by, seen, col, nothing_fetched());
+        t.edge[i] = one[0];
+    }
+}
+
+// A pack is loaded whole: what it has beyond an end of the span.
+template <class Tile>
+SMX_HD void hide_beyond_ends(Tile& t) {
+    if (!t.holds_end()) return;
+    int const packs = t.packs_to_visit();
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p) {
+        if (t.touches_seen(p) && !t.within_seen(p)) keep_bits(t.middle[p], bits_within<Tile::vec>(t.map.seen, t.pack_column(p)));
+    }
+}
+
 template <class Tile, class Seen>
 SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>::fetched_type const* fetched) {
-    constexpr bool asks = mask_tests<Seen> || mask_biases<Seen>;
-    static_assert(Tile::skips || spans_row<Seen>,
-                  "a tile with hidden_packs::computed is for masks whose span is the row or nothing: write hidden_packs::skipped, or give the "
-                  "row mask spans_row");
-    if constexpr (!Tile::skips && !asks) return;
-    if constexpr (mask_biases<Seen>) t.settle_factor();
-    int const packs = t.packs_to_visit();
-    int const stripes_in_use = t.stripes_to_visit();
-    SMX_UNROLL
-    for (int b = 0; b < stripes_in_use; ++b) {
-        if (!t.is_live(b) || (!asks && t.is_whole(b))) continue;
-        t.for_packs(b, packs, [&](int p) {
-            int const col = t.pack_column(p);
-            bool const whole = !Tile::skips || t.within_seen(p);
-            // Hidden packs of a tile that does not skip are -inf already: nothing is to be asked about them, and no harm done where the answer
-            // is at hand.
-            bool const asked = Tile::skips || t.touches_seen(p);
-            if constexpr (read_ahead<Tile, Seen>::fetches) {
-                if (fetched != nullptr) {
-                    if (answers_from_packs<Seen> || asked) mask_pack(t.middle[p], seen, t.map.seen, whole, col, fetched[p]);
-                    return;
-                }
-            }
-            if (asked) mask_pack(t.middle[p], seen, t.map.seen, whole, col, nothing_fetched());
-        });
-    }
-    if (t.has_edges()) {
-        interval const visible = intersection(seen.span(), {t.map.begin, t.map.end});
-        int const edges = t.edges_to_visit();
-        SMX_UNROLL
-        for (int i = 0; i < edges; ++i) {
-            int const col = t.edge_column(i);
-            pack<typename Tile::compute, 1> one{{t.edge[i]}};
-            mask_pack(one, seen, visible, col >= visible.begin && col < visible.end, col, nothing_fetched());
-            t.edge[i] = one[0];
-        }
-    }
+    static_assert(Tile::sees_parts || spans_row<Seen>,
+                  "a tile with hidden_packs::all_or_none is for masks whose span is the row or nothing: write hidden_packs::skipped or computed, or "
+                  "give the row mask spans_row");
+    static_assert(!Tile::awaits_bias || mask_biases<Seen>, "a tile with product::until_biased is for masks that add: write product::until_weighed");
+    if constexpr (mask_tests<Seen> || mask_biases<Seen>) ask_tile(t, seen, fetched);
+    if constexpr (Tile::sees_parts) hide_beyond_ends(t);
 }
 }  // namespace detail
 

@@ -150,6 +150,16 @@ SMX_HD void write_as(Element* into, raw_pack<Element, Count> const& from) {
 #endif
 }
 
+// An address in global memory that streamed accesses are all made from: worked out once, where the compiler would do it again behind every
+// condition.
+template <traffic Traffic, class Element>
+SMX_HD Element* held_address(Element* pointer) {
+#if SMX_DEVICE_CODE
+    if constexpr (Traffic == traffic::streamed) asm("" : "+l"(pointer));
+#endif
+    return pointer;
+}
+
 // Tells the compiler that a pointer is to global memory: it does not see that through a choice of pointers, and would ask the hardware at
 // every access.
 template <class Element>

@@ -101,10 +101,10 @@ struct kernel_type {
         if (!holds_row) return 512;
         if (words > 40) return Threads <= 256 && !asks && row.spans_row ? 768 : 512;  // 16384 columns of half 0.98 (512: 0.85)
         if (words > 36) return !asks && row.spans_row ? 1024 : 512;                   // 20001 columns of half by 2 blocks 0.97
-        if (compute_bytes > 4) return 768;
-        if (row.tests && row.biases) return wide ? 768 : 512;
-        if (row.biases) return wide ? 1024 : 768;   // 2048 columns of half 0.974 (without reading ahead: 0.776)
-        if (words <= 16) return 1280;
+        if (compute_bytes > 4) return words > 32 ? 640 : 768;
+        if (words <= 16 && (wide || !row.biases)) return row.tests && (row.biases || !(wide || row.spans_row)) ? 1152 : 1280;
+        if (row.tests && row.biases) return wide ? (row.spans_row ? 1152 : 1024) : 768;
+        if (row.biases) return wide ? (row.spans_row ? 1280 : 1152) : 1024;
         if (row.tests) return wide ? 1152 : 768;    // 2048 columns of bfloat16 0.974 (768: 0.901); 512 of half 0.952 (1152: 0.827)
         if (Body == body_kind::packed) return 1152; // 255 columns of half 0.963 (1024: 0.941)
         if (words <= 24) return row.spans_row ? 1152 : 1024;
@@ -121,9 +121,13 @@ struct kernel_type {
     }
     static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks};
 
-    template <class Compute, class Seen>
+    // Of a row in few registers what is hidden is computed too: jumps cost as much, and keep the compiler from overlapping packs.
+    static constexpr hidden_packs parts_as = (Body == body_kind::resident || Body == body_kind::packed) && Vec * Packs <= 32 ? hidden_packs::computed
+                                                                                                                             : hidden_packs::skipped;
+    template <class Compute, class Seen, hidden_packs Parts = parts_as>
     using tile_type = tile<lanes_per_slice, Vec, Packs, Compute, Body == body_kind::online ? kept::scores : kept::weights,
-                           spans_row<Seen> ? hidden_packs::computed : hidden_packs::skipped>;
+                           spans_row<Seen> ? hidden_packs::all_or_none : Parts,
+                           mask_biases<Seen> ? product::until_biased : product::until_weighed>;
     template <class Operands>
     using tile_of = tile_type<typename Operands::compute, typename Operands::seen_type>;
 

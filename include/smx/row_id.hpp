@@ -47,8 +47,13 @@ struct interval {
 SMX_HD constexpr interval intersection(interval a, interval b) {
     int const begin = a.begin > b.begin ? a.begin : b.begin;
     int const end = a.end < b.end ? a.end : b.end;
-    if (end <= begin) return {0, 0};  // an empty interval in the middle of a pack would look as if the pack touched it
+    if (end <= begin) return {0, 0};
     return {begin, end};
+}
+
+// The same columns; an empty one may lie anywhere, which saves its maker a choice.
+SMX_HD constexpr interval overlap(interval a, interval b) {
+    return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
 }
 
 SMX_HD constexpr interval hull(interval a, interval b) {

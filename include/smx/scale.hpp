@@ -27,12 +27,16 @@ SMX_HD constexpr Real smallest_waiting_factor() {
 
 // Each score becomes score * factor, rounded once; -inf times a factor of 0 or below makes the row NaN.
 // Callers   any lane, on its own
-// Cost      one product an element; none where the tile will keep weights and the factor is above 0 and neither tiny nor huge
+// Cost      one product an element; none where a bias is awaited, or the tile will keep weights and the factor is above 0 and neither tiny nor huge
 template <class Tile>
 SMX_HD void scale(Tile& t, typename Tile::compute factor) {
     using compute = typename Tile::compute;
-    if constexpr (Tile::keeps == kept::weights) {
+    if constexpr (Tile::keeps == kept::weights || Tile::awaits_bias) {
         if (t.factor != compute(1)) t.settle_factor();  // an earlier scale: after a load the factor is 1, as the compiler sees
+        if (Tile::awaits_bias) {
+            t.factor = factor;
+            return;
+        }
         if (factor >= smallest_waiting_factor<compute>() && factor <= largest_waiting_factor<compute>()) {
             t.factor = factor;
             return;

@@ -18,7 +18,13 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     if (keeps && stats.empty()) return;
     auto const target = detail::output_row(output, row);
     auto const mine = detail::from_column(target, t.map.mine);
-    auto const store_pack = [&](int p) {
+    auto const store_whole = [&](int p, bool exists) {
+        if constexpr (detail::has_whole_packs<decltype(target), Tile::vec>) {
+            mine.template store_whole<Tile::vec>(exists, Tile::distance(p), t.middle[p]);
+        }
+    };
+    auto const store_any = [&](int p, bool exists) {
+        if (!exists) return;
         int const col = t.pack_column(p);
         if (keeps && (col < span.begin || col + Tile::vec > span.end)) {
             SMX_UNROLL
@@ -30,17 +36,13 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
             mine.template store<Tile::vec>(Tile::distance(p), t.middle[p]);
         }
     };
-    int const packs = t.packs_to_visit();
-    int const stripes_in_use = t.stripes_to_visit();
-    SMX_UNROLL
-    for (int b = 0; b < stripes_in_use; ++b) {
-        if (t.is_whole(b)) {
-            t.for_packs(b, packs, store_pack);
-        } else {
-            t.for_packs(b, packs, [&](int p) {
-                if (t.exists(p)) store_pack(p);
-            });
-        }
+    // Asked once, where a lane has few packs: the answers for 8 take registers that it has not.
+    bool whole = false;
+    if constexpr (SMX_DEVICE_CODE && !keeps && Tile::packs <= 4 && detail::has_whole_packs<decltype(target), Tile::vec>) whole = mine.template takes_whole<Tile::vec>();
+    if (whole) {
+        t.for_all_packs(store_whole);
+    } else {
+        t.for_all_packs(store_any);
     }
     if (!t.has_edges()) return;
     int const edges = t.edges_to_visit();

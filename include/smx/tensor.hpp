@@ -43,7 +43,7 @@ struct memory_input_row {
     SMX_HD detail::raw_pack<Element, Width> fetch(int col) const {
         return read_aligned<Width, Traffic>(start + col);
     }
-    SMX_HD memory_input_row from(int col) const { return {start + col}; }
+    SMX_HD memory_input_row from(int col) const { return {detail::held_address<Traffic>(start + col)}; }
     template <int Width>
     static SMX_HD pack<compute, Width> widen(detail::raw_pack<Element, Width> const& raw) {
         return smx::widen<compute>(raw);
@@ -63,7 +63,17 @@ struct memory_output_row {
     SMX_HD void store(int col, pack<Compute, Width> const& values) const {
         write_pack<Traffic>(start + col, narrow<Element>(values));
     }
-    SMX_HD memory_output_row from(int col) const { return {start + col}; }
+    SMX_HD memory_output_row from(int col) const { return {detail::held_address<Traffic>(start + col)}; }
+    // Whether packs, which start at multiples of Width from here, can be written whole; and writes one, or does not: no jump round the narrowing.
+    template <int Width>
+    SMX_HD bool takes_whole() const {
+        return detail::is_aligned(start, detail::accesses<Element, Width>::widest);
+    }
+    template <int Width, class Compute>
+    SMX_HD void store_whole(bool wanted, int col, pack<Compute, Width> const& values) const {
+        detail::raw_pack<Element, Width> const raw = narrow<Element>(values);
+        if (wanted) detail::write_as<detail::accesses<Element, Width>::widest, Traffic>(start + col, raw);
+    }
 };
 
 // Shape     data: batch x heads x queries x keys, `step` elements apart, key stride 1
@@ -169,6 +179,12 @@ template <class Row, class = void>
 inline constexpr bool has_from = false;
 template <class Row>
 inline constexpr bool has_from<Row, always_void<decltype(some<Row>().from(0))>> = true;
+
+// A bound output row that can say once for all packs of a lane how they are written.
+template <class Row, int Width, class = void>
+inline constexpr bool has_whole_packs = false;
+template <class Row, int Width>
+inline constexpr bool has_whole_packs<Row, Width, always_void<decltype(some<Row>().template takes_whole<Width>())>> = Width > 1;
 
 // Any other row, from a column of it on.
 template <class Row>

@@ -11,16 +11,23 @@ struct column_map {
     int begin = 0, first = 0, last = 0, end = 0;
     int rank = 0;
     int mine = 0;            // first column of the lane's first pack
-    interval seen = {0, 0};  // the columns of packs that can be visible
-    int edge_end = 0;        // where hidden packs are computed: edge elements are fetched below this column
+    interval seen = {0, 0};        // the columns of packs that can be visible
+    interval edges_seen = {0, 0};  // of edge elements: as far as they lie before the first and after the last pack
     unsigned live = 0;       // bit s: some lane's part of stripe s of packs can be visible
     unsigned whole = 0;      // bit s: every lane's is, to the last column
 };
 
 // What becomes of packs that no lane can see.
 enum class hidden_packs {
-    skipped,   // jumped over: a row may see little of itself
-    computed,  // as all others, as -inf from load to reduce: for masks whose span is the row or nothing, where a jump is hardly ever taken
+    skipped,      // jumped over: a row may see little of itself
+    computed,     // as all others
+    all_or_none,  // as all others, for masks whose span is the row or nothing: no pack has an end of the span in it
+};
+
+// How long the product of scores and factor may wait.
+enum class product {
+    until_weighed,  // for the exponential, if the factor is one that can
+    until_biased,   // for a bias to be added, by one operation: for masks that add, and any factor. What is not loaded is 0 until mask hides it.
 };
 
 // What a tile holds once its row is reduced.
@@ -31,7 +38,8 @@ enum class kept {
 
 // Shape     Packs packs of Vec columns a lane, and the elements before the first and after the last pack of the row, dealt out to the lanes
 // Requires  cover() is given at most capacity columns beyond the head, and a head of 0 to Vec - 1
-template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept::scores, hidden_packs Hidden = hidden_packs::skipped>
+template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept::scores, hidden_packs Hidden = hidden_packs::skipped,
+          product Product = product::until_weighed>
 struct tile {
     static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");
     static_assert(Lanes >= 1 && Packs >= 1 && Packs <= 32, "a tile has at least one lane, and 1 to 32 packs a lane");
@@ -41,6 +49,8 @@ struct tile {
     static constexpr int packs = Packs;
     static constexpr kept keeps = Kept;
     static constexpr bool skips = Hidden == hidden_packs::skipped;
+    static constexpr bool sees_parts = Hidden != hidden_packs::all_or_none;
+    static constexpr bool awaits_bias = Product == product::until_biased;
     static constexpr int edges = (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
     static constexpr int capacity = Lanes * Vec * Packs;
     // A stripe is what all lanes hold side by side of one pack, or of several short ones: a jump over less than 8 columns a lane costs more than
@@ -52,25 +62,32 @@ struct tile {
     pack<Compute, Vec> middle[Packs];
     pack<Compute, (edges > 0 ? edges : 1)> edge;
     column_map map;
-    Compute factor = Compute(1);  // what the slots are still to be multiplied by, where weights will be kept: above 0, finite
+    Compute factor = Compute(1);  // what the slots are still to be multiplied by: above 0 and finite, unless a bias is awaited
     Compute max;                  // of the scores, from the reduction on, where weights are kept
 
     // Takes columns [begin, end), the first `head` of which come before the first pack, and of which `visible` can be seen.
     SMX_HD void cover(int rank, interval part, int head, interval visible) {
         int const cols = part.end - part.begin;
+#if SMX_DEVICE_CODE
+        __builtin_assume(static_cast<unsigned>(rank) < static_cast<unsigned>(Lanes));
+#endif
         map.begin = part.begin;
         map.first = part.begin + (head < cols ? head : cols);
         map.last = map.first + whole_packs(part.end - map.first) * Vec;
         map.end = part.end;
         map.rank = rank;
         map.mine = map.first + rank * Vec;
-        if constexpr (skips) {
-            map.seen = intersection({map.first, map.last}, visible);
-            if (map.seen.begin == map.seen.end) map.seen = {map.first, map.first};  // between two packs: no pack touches it
+        if constexpr (sees_parts) {
+            // As the compiler sees, a span that begins at 0 begins at the first pack of a row: half of the questions then answer themselves.
+            int const from = visible.begin > part.begin && visible.begin > map.first ? visible.begin : map.first;
+            int const to = visible.end < map.last ? visible.end : map.last;
+            map.seen.begin = from < to ? from : map.first;  // none: an empty interval between two packs, which no pack touches
+            map.seen.end = from < to ? to : map.first;
+            map.edges_seen = intersection({map.begin, map.end}, visible);
         } else {
             bool const all = visible.begin < visible.end;
             map.seen = {map.first, all ? map.last : map.first};
-            map.edge_end = all ? map.end : map.begin;
+            map.edges_seen = {map.begin, all ? map.end : map.begin};
         }
         // The same for all lanes of the group, so that skipping a stripe is a jump and not a divergence.
         constexpr unsigned width = Lanes * Vec * packs_per_stripe;
@@ -85,11 +102,14 @@ struct tile {
     SMX_HD int pack_column(int p) const { return map.mine + distance(p); }
     SMX_HD bool exists(int p) const { return distance(p) < map.last - map.mine; }
     SMX_HD bool touches_seen(int p) const {
-        return distance(p) < map.seen.end - map.mine && (!skips || distance(p) > map.seen.begin - map.mine - Vec);
+        return distance(p) < map.seen.end - map.mine && (!sees_parts || distance(p) > hidden_before() - Vec);
     }
     SMX_HD bool within_seen(int p) const {
-        return distance(p) <= map.seen.end - map.mine - Vec && (!skips || distance(p) >= map.seen.begin - map.mine);
+        return distance(p) <= map.seen.end - map.mine - Vec && (!sees_parts || distance(p) >= hidden_before());
     }
+    // Whether one of the lane's packs has an end of what can be seen in it.
+    SMX_HD bool holds_end() const { return sees_parts && (is_within_pack(map.seen.begin) || is_within_pack(map.seen.end)); }
+    SMX_HD bool edge_is_seen(int col) const { return col < map.edges_seen.end && (!sees_parts || col >= map.edges_seen.begin); }
     // A tile of one stripe, or of two packs, takes all as live.
     SMX_HD bool is_live(int stripe) const { return !skips || stripes <= (in_stripes ? 1 : 2) || (map.live >> stripe & 1u) != 0; }
     // Whether pack p is the first that for_live_packs visits, whatever the row.
@@ -116,10 +136,25 @@ struct tile {
         }
     }
 
-    // Each slot times a number, rounded once; slots that stand for nothing keep -inf.
+    // Calls visit(p, exists) for every pack p, visible or not.
+    template <class Visit>
+    SMX_HD void for_all_packs(Visit const& visit) const {
+        int const in_use = packs_to_visit();
+        int const stripes_in_use = stripes_to_visit();
+        SMX_UNROLL
+        for (int b = 0; b < stripes_in_use; ++b) {
+            if (is_whole(b)) {
+                for_packs(b, in_use, [&](int p) { visit(p, true); });
+            } else {
+                for_packs(b, in_use, [&](int p) { visit(p, exists(p)); });
+            }
+        }
+    }
+
+    // Each slot times a number, rounded once; slots that were not loaded stay what they are.
     SMX_HD void multiply(Compute by) {
         for_live_packs([&](int p) {
-            if (!skips && !touches_seen(p)) return;
+            if (!touches_seen(p)) return;
             SMX_UNROLL
             for (int i = 0; i < Vec; ++i) middle[p][i] = rounded_product(middle[p][i], by);
         });
@@ -128,27 +163,28 @@ struct tile {
         int const in_use = edges_to_visit();
         SMX_UNROLL
         for (int i = 0; i < in_use; ++i) {
-            if (skips || edge_column(i) < map.edge_end) edge[i] = rounded_product(edge[i], by);
+            if (edge_is_seen(edge_column(i))) edge[i] = rounded_product(edge[i], by);
         }
         settle_products(edge);
     }
 
     // Does the product that waits: what follows looks at the scores themselves.
     SMX_HD void settle_factor() {
-        if constexpr (Kept == kept::weights) {
-#if SMX_DEVICE_CODE
-            // Each is looked at once from here on: the compiler may make one operation of the product and of a bias that is added.
-            for_live_packs([&](int p) {
-                SMX_UNROLL
-                for (int i = 0; i < Vec; ++i) middle[p][i] *= factor;
-            });
-            SMX_UNROLL
-            for (int i = 0; i < edges; ++i) edge[i] *= factor;
-#else
+        if constexpr (Kept == kept::weights || awaits_bias) {
             multiply(factor);
-#endif
             factor = Compute(1);
         }
+    }
+    // The product that waits, for the caller to do on a GPU, where it costs nothing together with a sum; on a CPU it is done here, and is 1.
+    SMX_HD Compute take_factor() {
+#if SMX_DEVICE_CODE
+        Compute const by = factor;
+        factor = Compute(1);
+        return by;
+#else
+        settle_factor();
+        return Compute(1);
+#endif
     }
 
     // Calls visit(column, value&) for every column this lane holds.
@@ -204,6 +240,13 @@ struct tile {
     }
 
 private:
+    // From the lane's first pack to the first column that can be seen: where a span begins with the row, a compiler sees that it is not above 0.
+    SMX_HD int hidden_before() const { return (map.seen.begin - map.first) - map.rank * Vec; }
+    // A column between first and last, and not where a pack begins, in a pack of this lane.
+    SMX_HD bool is_within_pack(int col) const {
+        int const past = static_cast<int>(static_cast<unsigned>(col - map.first) % (Lanes * Vec)) - map.rank * Vec;
+        return past > 0 && past < Vec;
+    }
     static SMX_HD constexpr int whole_packs(int cols) { return static_cast<int>(static_cast<unsigned>(cols) / Vec); }
     // n <= stripes
     static SMX_HD constexpr unsigned bits_below(unsigned n) { return stripes >= 32 && n >= 32 ? ~0u : (1u << n) - 1u; }

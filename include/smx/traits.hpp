@@ -48,11 +48,18 @@ inline constexpr bool spans_row = false;
 template <class Seen>
 inline constexpr bool spans_row<Seen, always_void<decltype(Seen::spans_row)>> = Seen::spans_row;
 
-// A row mask that looks at nothing but the packs it fetched, and has no objection to one of zeros: `static constexpr bool answers_from_packs = true`
-// (absent: true where nothing is asked).
+// A row mask says by hiding<Width>() what hides a whole pack as if it had been fetched.
+template <class Seen, class = void>
+inline constexpr bool has_hiding = false;
+template <class Seen>
+inline constexpr bool has_hiding<Seen, always_void<decltype(Seen::template hiding<1>())>> = true;
+
+// A row mask that looks at nothing but the packs it fetched, so that it may be asked about any: `static constexpr bool answers_from_packs = true`
+// (absent: true where nothing is asked). One that biases must also have hiding<Width>(), for the packs that were not fetched.
 template <class Seen, class = void>
 inline constexpr bool answers_from_packs = !mask_tests<Seen> && !mask_biases<Seen>;
 template <class Seen>
-inline constexpr bool answers_from_packs<Seen, always_void<decltype(Seen::answers_from_packs)>> = Seen::answers_from_packs;
+inline constexpr bool answers_from_packs<Seen, always_void<decltype(Seen::answers_from_packs)>> =
+    Seen::answers_from_packs && (!mask_biases<Seen> || has_hiding<Seen>);
 
 SMX_END

@@ -112,13 +112,13 @@ TEST(mask, biases_of_both_do_not_depend_on_their_order) {
                          support::none_hidden{}, bias);
 }
 
-// A tile of one lane that holds columns [0, cols) with every slot set to `score`.
+// A tile of one lane that holds columns [0, cols) with every slot that is loaded set to `score`, the others as load leaves them.
 template <class Tile>
 Tile filled_tile(int cols, int head, float score, smx::interval visible) {
     Tile t{};
     t.cover(0, {0, cols}, head, visible);
-    for (auto& pack : t.middle) pack = smx::filled_pack<Tile::vec>(score);
-    for (float& one : t.edge.data) one = score;
+    for (int p = 0; p < Tile::packs; ++p) t.middle[p] = smx::filled_pack<Tile::vec>(t.touches_seen(p) ? score : -infinity);
+    for (int i = 0; i < Tile::edges; ++i) t.edge[i] = t.edge_is_seen(t.edge_column(i)) ? score : -infinity;
     return t;
 }
 
@@ -224,10 +224,10 @@ TEST(mask, packs_that_were_not_loaded_are_not_asked_about) {
     for_each_column(t, [](int, float score) { EXPECT_EQ(score, 2.0f); });
 }
 
-// One row on a tile that computes its hidden packs, hidden elements of x being NaN and infinities.
-template <int Lanes, smx::kept Kept, class Mask, class Bias, class Visible>
-void expect_nothing_leaks(int cols, Mask const& mask, Bias const& bias, Visible const& visible) {
-    using tile = smx::tile<Lanes, 4, Lanes == 1 ? 16 : 2, float, Kept, smx::hidden_packs::computed>;
+// One row, hidden elements of x being NaN and infinities.
+template <int Lanes, smx::kept Kept, smx::hidden_packs Hidden, smx::product Product, class Mask, class Bias, class Visible>
+void expect_nothing_leaks_from(int cols, Mask const& mask, Bias const& bias, Visible const& visible) {
+    using tile = smx::tile<Lanes, 4, Lanes == 1 ? 16 : 2, float, Kept, Hidden, Product>;
     support::random_stream random(static_cast<unsigned long long>(cols));
     float const garbage[] = {std::numeric_limits<float>::quiet_NaN(), infinity, -infinity, 3e38f};
     std::vector<float> x(static_cast<std::size_t>(cols));
@@ -254,6 +254,27 @@ void expect_nothing_leaks(int cols, Mask const& mask, Bias const& bias, Visible 
     }
 }
 
+// On every kind of tile that is made for such a mask.
+template <int Lanes, smx::kept Kept, class Mask, class Bias, class Visible>
+void expect_nothing_leaks(int cols, Mask const& mask, Bias const& bias, Visible const& visible) {
+    using smx::hidden_packs;
+    using smx::product;
+    using seen = decltype(mask.bind(smx::row_id(), smx::extents()));
+    constexpr auto weighed = product::until_weighed, biased = product::until_biased;
+    expect_nothing_leaks_from<Lanes, Kept, hidden_packs::computed, weighed>(cols, mask, bias, visible);
+    expect_nothing_leaks_from<Lanes, Kept, hidden_packs::skipped, weighed>(cols, mask, bias, visible);
+    if constexpr (smx::spans_row<seen>) {
+        expect_nothing_leaks_from<Lanes, Kept, hidden_packs::all_or_none, weighed>(cols, mask, bias, visible);
+    }
+    if constexpr (smx::mask_biases<seen>) {
+        expect_nothing_leaks_from<Lanes, Kept, hidden_packs::computed, biased>(cols, mask, bias, visible);
+        expect_nothing_leaks_from<Lanes, Kept, hidden_packs::skipped, biased>(cols, mask, bias, visible);
+        if constexpr (smx::spans_row<seen>) {
+            expect_nothing_leaks_from<Lanes, Kept, hidden_packs::all_or_none, biased>(cols, mask, bias, visible);
+        }
+    }
+}
+
 template <int Lanes, smx::kept Kept>
 void expect_nothing_leaks_of_any() {
     for (int cols : {1, 3, 8, 29, 64}) {
@@ -274,6 +295,18 @@ void expect_nothing_leaks_of_any() {
                                           [&](int k) { return !flag_at(k); });
         expect_nothing_leaks<Lanes, Kept>(cols, added, bias_at, all);
         expect_nothing_leaks<Lanes, Kept>(cols, smx::both(shown, added), bias_at, flag_at);
+        // A part of the row.
+        for (int const length : {0, 1, cols / 3, cols / 2 + 1, cols}) {
+            auto const first = smx::key_lengths(&length), last = smx::key_lengths(&length, smx::padding::left);
+            auto const in_first = [&](int k) { return k < length; };
+            auto const in_last = [&](int k) { return k >= cols - length; };
+            expect_nothing_leaks<Lanes, Kept>(cols, first, unbiased, in_first);
+            expect_nothing_leaks<Lanes, Kept>(cols, last, unbiased, in_last);
+            expect_nothing_leaks<Lanes, Kept>(cols, smx::both(first, last), unbiased, [&](int k) { return in_first(k) && in_last(k); });
+            expect_nothing_leaks<Lanes, Kept>(cols, smx::both(last, shown), unbiased, [&](int k) { return in_last(k) && flag_at(k); });
+            expect_nothing_leaks<Lanes, Kept>(cols, smx::both(first, added), bias_at, in_first);
+            expect_nothing_leaks<Lanes, Kept>(cols, smx::both(last, shown, added), bias_at, [&](int k) { return in_last(k) && flag_at(k); });
+        }
         // One flag for the row: the row, or nothing.
         for (unsigned char const flag : {static_cast<unsigned char>(0), static_cast<unsigned char>(1)}) {
             auto const of_row = smx::mask_tensor(&flag, {0, 0, 0, 0});

@@ -204,9 +204,12 @@ void expect_places(int begin, int cols, int head, smx::interval visible) {
                 ASSERT_TRUE(within);
             }
         }
-        // Edge elements are fetched where the row is seen at all.
-        if (!tile::skips) {
-            ASSERT_EQ(t.map.edge_end, visible.begin < visible.end ? end : begin);
+        bool holds_end = false;
+        for (int p = 0; p < Packs; ++p) holds_end = holds_end || (t.touches_seen(p) && !t.within_seen(p));
+        ASSERT_EQ(t.holds_end(), holds_end) << "lane " << rank << ", span [" << visible.begin << ", " << visible.end << ")";
+        for (int i = 0; i < tile::edges; ++i) {
+            int const col = t.edge_column(i);
+            ASSERT_EQ(t.edge_is_seen(col), col < end && col >= visible.begin && col < visible.end) << "edge element " << col;
         }
     }
 }
@@ -221,13 +224,17 @@ void sweep_places() {
                 if (head >= Vec || (begin != 0 && head != 0)) continue;
                 int const row_end = begin + cols + 5;
                 using smx::hidden_packs;
+                expect_places<Lanes, Vec, Packs, hidden_packs::all_or_none>(begin, cols, head, {0, row_end});
+                expect_places<Lanes, Vec, Packs, hidden_packs::all_or_none>(begin, cols, head, {0, 0});
                 expect_places<Lanes, Vec, Packs, hidden_packs::computed>(begin, cols, head, {0, row_end});
-                expect_places<Lanes, Vec, Packs, hidden_packs::computed>(begin, cols, head, {0, 0});
+                expect_places<Lanes, Vec, Packs, hidden_packs::computed>(begin, cols, head, {begin + 3, begin + 1});
                 int const step = std::max(1, cols / 9);
                 for (int from = 0; from <= cols; from += step) {
                     for (int to = from; to <= cols; to += step) {
                         expect_places<Lanes, Vec, Packs, hidden_packs::skipped>(begin, cols, head,
                                                                                 {begin + from, begin + to});
+                        expect_places<Lanes, Vec, Packs, hidden_packs::computed>(begin, cols, head,
+                                                                                 {begin + from, begin + to});
                     }
                 }
                 expect_places<Lanes, Vec, Packs, hidden_packs::skipped>(begin, cols, head, {0, row_end});

@@ -35,7 +35,12 @@ struct bias_tensor {
 
         template <int Width>
         SMX_HD detail::packs_of_row<Width, Element> packs_from(int col) const {
-            return detail::packs_of_row<Width, Element>(repeats ? nullptr : biases_of_row + col);
+            return detail::packs_of_row<Width, Element>(biases_of_row + col, !repeats);
+        }
+
+        template <int Width, class Storage = dtype<Element>>
+        static SMX_HD auto hiding() -> decltype(Storage::neg_inf(), detail::raw_pack<Element, Width>()) {
+            return detail::raw_pack<Element, Width>::of([](int) { return Storage::neg_inf(); });
         }
 
         template <int Width, class Compute>

@@ -9,11 +9,11 @@ SMX_BEGIN
 class causal_mask {
 public:
     // The first query sees the first key: q + 0.
-    static SMX_HD constexpr causal_mask top_left() { return causal_mask(0, 0); }
+    static SMX_HD constexpr causal_mask top_left() { return causal_mask(0, false); }
     // The last query sees the last key: q + (keys - queries).
-    static SMX_HD constexpr causal_mask bottom_right() { return causal_mask(0, 1); }
+    static SMX_HD constexpr causal_mask bottom_right() { return causal_mask(0, true); }
     // Any other: q + offset, negative offsets too.
-    static SMX_HD constexpr causal_mask diagonal(int64 offset) { return causal_mask(offset, 0); }
+    static SMX_HD constexpr causal_mask diagonal(int64 offset) { return causal_mask(offset, false); }
 
     struct row {
         interval seen;
@@ -21,17 +21,17 @@ public:
     };
 
     SMX_HD row bind(row_id id, extents shape) const {
-        int64 const end = id.query + offset_ + 1 + from_bottom_right_ * (shape.keys - shape.queries);
+        int64 const end = id.query + offset_ + 1 + (from_bottom_right_ ? shape.keys - shape.queries : 0);
         return {{0, static_cast<int>(end < 0 ? 0 : end > id.cols ? id.cols : end)}};
     }
 
 private:
-    SMX_HD constexpr causal_mask(int64 offset, int from_bottom_right)
+    SMX_HD constexpr causal_mask(int64 offset, bool from_bottom_right)
         // As good as any further one, and no sum with a query wraps.
         : offset_(offset > most_columns ? most_columns : offset < -most_rows ? -most_rows : offset), from_bottom_right_(from_bottom_right) {}
 
     int64 offset_;
-    int from_bottom_right_;
+    bool from_bottom_right_;
 };
 
 SMX_END

@@ -23,6 +23,16 @@ SMX_HD auto fetch_both(First const& first, Second const& second, int col) {
     }
 }
 
+template <int Width, class First, class Second>
+SMX_HD auto hiding_of_both() {
+    if constexpr (mask_fetches<First, Width> || mask_fetches<Second, Width>) {
+        return fetched_both<decltype(hiding_of<Width, First>()), decltype(hiding_of<Width, Second>())>{hiding_of<Width, First>(),
+                                                                                                      hiding_of<Width, Second>()};
+    } else {
+        return nothing_fetched();
+    }
+}
+
 template <class First, class Second>
 struct packs_of_both {
     First first;
@@ -62,7 +72,7 @@ struct both_row {
     static constexpr bool spans_row = smx::spans_row<FirstRow> && smx::spans_row<SecondRow>;
     static constexpr bool answers_from_packs = smx::answers_from_packs<FirstRow> && smx::answers_from_packs<SecondRow>;
 
-    SMX_HD interval span() const { return intersection(first.span(), second.span()); }
+    SMX_HD interval span() const { return overlap(first.span(), second.span()); }
 
     template <int Width>
     SMX_HD auto fetch(int col) const {
@@ -72,6 +82,11 @@ struct both_row {
     template <int Width>
     SMX_HD auto packs_from(int col) const {
         return detail::packs_from_both<Width>(first, second, col);
+    }
+
+    template <int Width>
+    static SMX_HD auto hiding() {
+        return detail::hiding_of_both<Width, FirstRow, SecondRow>();
     }
 
     template <int Width, class Fetched = detail::fetched_none>

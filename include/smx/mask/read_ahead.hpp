@@ -13,9 +13,8 @@ struct nothing_fetched {};
 template <int Count, class Element>
 class packs_of_row {
 public:
-    // first == nullptr: there are no packs to be read aligned
-    SMX_HD explicit packs_of_row(Element const* first)
-        : first_(first), aligned_(first != nullptr && is_aligned(first, accesses<Element, Count>::widest)) {}
+    // exist: if not, there is nothing to be read aligned
+    SMX_HD packs_of_row(Element const* first, bool exist) : first_(first), aligned_(exist && is_aligned(first, accesses<Element, Count>::widest)) {}
 
     SMX_HD bool aligned() const { return aligned_; }
     // Requires  aligned()
@@ -46,6 +45,15 @@ SMX_HD auto fetch_of(Seen const& seen, int col) {
         return seen.template fetch<Width>(col);
     } else {
         return nothing_fetched();
+    }
+}
+// And what stands for a pack that was not fetched.
+template <int Width, class Seen>
+SMX_HD auto hiding_of() {
+    if constexpr (has_hiding<Seen>) {
+        return Seen::template hiding<Width>();
+    } else {
+        return decltype(fetch_of<Width>(some<Seen>(), 0)){};
     }
 }
 template <int Width, class Seen, class Fetched>
@@ -100,7 +108,12 @@ struct read_ahead {
     Seen seen;
     fetched_type fetched[fetches ? Tile::packs : 1];
 
-    SMX_HD explicit read_ahead(Seen const& bound) : seen(bound), fetched{} {}
+    SMX_HD explicit read_ahead(Seen const& bound) : seen(bound), fetched{} {
+        if constexpr (fetches && has_hiding<Seen>) {
+            SMX_UNROLL
+            for (int p = 0; p < Tile::packs; ++p) fetched[p] = detail::hiding_of<Tile::vec, Seen>();
+        }
+    }
     SMX_HD interval span() const { return seen.span(); }
 
     // Requires  t covers its part of the row

@@ -18,6 +18,7 @@ struct flag_tensor {
     struct row {
         Flag const* flags;
         interval seen;
+        bool repeats;  // key stride 0: one flag for the row, already in the span
 
         static constexpr bool tests = true;
         static constexpr bool spans_row = true;
@@ -27,13 +28,13 @@ struct flag_tensor {
 
         template <int Width>
         SMX_HD detail::raw_pack<Flag, Width> fetch(int col) const {
-            if (flags == nullptr) return {};
-            return read_pack<Width>(flags + col);
+            if (!repeats) return read_pack<Width>(flags + col);
+            return detail::raw_pack<Flag, Width>::of([](int) { return Flag(Nonzero == nonzero::visible); });
         }
 
         template <int Width>
         SMX_HD detail::packs_of_row<Width, Flag> packs_from(int col) const {
-            return detail::packs_of_row<Width, Flag>(flags == nullptr ? nullptr : flags + col);
+            return detail::packs_of_row<Width, Flag>(flags + col, !repeats);
         }
 
         template <int Width>
@@ -42,7 +43,6 @@ struct flag_tensor {
         }
         template <int Width>
         SMX_HD unsigned visible(int, detail::raw_pack<Flag, Width> const& fetched) const {
-            if (flags == nullptr) return ~0u;  // one flag for the row, already in the span
             unsigned const set = nonzero_bits(fetched);
             return Nonzero == nonzero::visible ? set : ~set;
         }
@@ -50,9 +50,9 @@ struct flag_tensor {
 
     SMX_HD row bind(row_id id, extents) const {
         Flag const* const flags = row_pointer(data, step, id);
-        if (step.key != 0) return {flags, {0, id.cols}};
+        if (step.key != 0) return {flags, {0, id.cols}, false};
         bool const all = (*flags != Flag(0)) == (Nonzero == nonzero::visible);
-        return {nullptr, {0, all ? id.cols : 0}};
+        return {flags, {0, all ? id.cols : 0}, true};
     }
 
 private:
