@@ -105,7 +105,7 @@ struct kernel_type {
         if (words <= 16 && (wide || !row.biases)) return row.tests && (row.biases || !(wide || row.spans_row)) ? 1152 : 1280;
         if (row.tests && row.biases) return wide ? (row.spans_row ? 1152 : 1024) : 768;
         if (row.biases) return wide ? (row.spans_row ? 1280 : 1152) : 1024;
-        if (row.tests) return wide ? 1152 : 768;    // 2048 columns of bfloat16 0.974 (768: 0.901); 512 of half 0.952 (1152: 0.827)
+        if (row.tests) return !wide ? 768 : row.spans_row ? 1152 : 1024;  // 2048 columns of bfloat16 0.974 (768: 0.901); 512 of half 0.952 (1152: 0.827)
         if (Body == body_kind::packed) return 1152; // 255 columns of half 0.963 (1024: 0.941)
         if (words <= 24) return row.spans_row ? 1152 : 1024;
         if (wide) return row.spans_row || Threads % 64 == 0 ? 1280 : 1152;  // causal, 2048 columns of half 0.927 (1024: 0.885)
