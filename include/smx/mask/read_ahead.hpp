@@ -108,17 +108,16 @@ struct read_ahead {
     Seen seen;
     fetched_type fetched[fetches ? Tile::packs : 1];
 
-    SMX_HD explicit read_ahead(Seen const& bound) : seen(bound), fetched{} {
-        if constexpr (fetches && has_hiding<Seen>) {
-            SMX_UNROLL
-            for (int p = 0; p < Tile::packs; ++p) fetched[p] = detail::hiding_of<Tile::vec, Seen>();
-        }
-    }
+    SMX_HD explicit read_ahead(Seen const& bound) : seen(bound), fetched{} {}
     SMX_HD interval span() const { return seen.span(); }
 
     // Requires  t covers its part of the row
     SMX_HD void fetch(Tile const& t) {
         if constexpr (fetches) {
+            if constexpr (has_hiding<Seen>) {  // for every chunk anew: what the one before fetched is not of this one
+                SMX_UNROLL
+                for (int p = 0; p < Tile::packs; ++p) fetched[p] = detail::hiding_of<Tile::vec, Seen>();
+            }
             int const in_use = t.packs_to_visit();
             auto const packs = detail::packs_of_mask<Tile::vec>(seen, t.map.mine);
             if (packs.aligned()) {
