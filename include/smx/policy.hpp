@@ -90,7 +90,8 @@ struct kernel_type {
     static constexpr int blocks = group_blocks<Group>;
     static constexpr int lanes = lanes_per_slice * blocks;
     static_assert(Threads % lanes_per_slice == 0 && Threads >= 1 && Threads <= 1024, "a block holds whole groups, and at most 1024 threads");
-    static_assert(lanes <= 32 || Threads == lanes_per_slice, "a block_group is the whole block, and a cluster_group has its own: leave the threads out");
+    static_assert(blocks > 1 || lanes <= 32 || Threads == lanes, "a block_group is the whole block: leave the threads out");
+    static_assert(blocks == 1 || Threads == lanes_per_slice, "the threads of a cluster's blocks are its group's: leave them out");
     // Threads an SM that leave a lane the registers it needs without spills (ptxas 13.0, sm_90): other rows hide a row's latency. With a number,
     // the share of copy on an H200 (and what the next choice got); without, as many as compile without spills.
     static SMX_HD constexpr int threads_wanted(mask_traits row, int compute_bytes) {

@@ -1,9 +1,9 @@
-// A cluster has a power of two of blocks; the message says what to use for one.
-// expect: a cluster_group has 2, 4, 8 or 16 blocks: use block_group for one
+// A cluster has more than one block; the message says what to use for one.
+// expect: a cluster_group has at most 2 to 16 blocks: use block_group for one
 #include <smx/group/cluster.cuh>
 
 #if defined(WRONG)
-using group = smx::cluster_group<256, 3>;
+using group = smx::cluster_group<256, 1>;
 #else
 using group = smx::cluster_group<256, 4>;
 #endif
