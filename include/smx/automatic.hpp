@@ -41,7 +41,7 @@ struct fitted : Kernel {
     }
 };
 
-// The same, where clusters of a Roomier kernel would have more packs to compute, of which more have no column.
+// The same, where clusters of a Roomier kernel would compute more packs: those that no column is in are computed too.
 template <class Kernel, class Roomier>
 struct snug : fitted<Kernel> {
     static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
@@ -119,8 +119,8 @@ struct automatic_list {
 template <int Vec, class LongRows>
 using masked_rows = typename joined_lists<few_rows<Vec>, typename short_rows<Vec>::type, typename middle_rows<Vec>::type, LongRows, typename any_rows<Vec>::type>::type;
 
-// With a mask: 4 packs a lane and more lanes, since 8 leave no registers for what a mask asks. H200, half, 8192 columns: a bias 0.86 of copy
-// (128 lanes, 8 packs: 0.61), causal 0.88 (0.74).
+// With a mask: 4 packs a lane and more lanes, since 8 leave no registers for what a mask asks. H200, half, 8192 columns: a bias 0.85 of copy
+// (128 lanes, 8 packs: 0.61), causal 0.92 (0.74).
 template <int Vec>
 struct automatic_list<Vec, rows_seen::part> {
     using long_rows = kernel_list<resident<block_group<192>, Vec, 4>, resident<block_group<256>, Vec, 4>, resident<block_group<384>, Vec, 4>,
@@ -130,7 +130,7 @@ struct automatic_list<Vec, rows_seen::part> {
 };
 template <int Vec>
 struct automatic_list<Vec, rows_seen::asked> {
-    // 131072 columns by a cluster: a bias 0.74 (read twice: 0.49), a byte mask 0.74 (0.51).
+    // 131072 columns by a cluster: a bias 0.76 (read twice: 0.49), a byte mask 0.62 (0.51).
     using clusters = kernel_list<fitted<resident<cluster_group<256, 16>, Vec, 4>>>;
     using long_rows = typename joined_lists<typename automatic_list<Vec, rows_seen::part>::long_rows, clusters>::type;
     using type = masked_rows<Vec, long_rows>;
@@ -154,21 +154,23 @@ struct chosen_from<Choice, kernel_list<Kernel, Rest...>, kernel_list<Kept...>, B
 
 }  // namespace detail
 
-// What launch_auto may choose from, at compile time: kernels for rows of From to To columns; and whether it may take more lanes a row for a
-// call of few rows.
-template <int64 From, int64 To, bool LooksAtRows>
+// Whether a call of few rows may take a kernel with more lanes a row.
+enum class row_count { decides, ignored };
+
+// What launch_auto may choose from, at compile time: kernels for rows of From to To columns.
+template <int64 From, int64 To, row_count Rows>
 struct kernel_choice {
     static_assert(From >= 0 && From <= To, "a range of columns: write for_columns<1, 4096>");
     static constexpr int64 from = From, to = To;
-    static constexpr bool looks_at_rows = LooksAtRows;
+    static constexpr bool looks_at_rows = Rows == row_count::decides;
 };
-using every_kernel = kernel_choice<0, most_columns, true>;
+using every_kernel = kernel_choice<0, most_columns, row_count::decides>;
 // Fewer kernels to compile, where the engine knows its rows.
 template <int64 From, int64 To>
-using for_columns = kernel_choice<From, To, true>;
+using for_columns = kernel_choice<From, To, row_count::decides>;
 // The same row gives the same bits in any batch whose rows lie alike (rows_touch).
 template <int64 From = 0, int64 To = most_columns>
-using batch_invariant = kernel_choice<From, To, false>;
+using batch_invariant = kernel_choice<From, To, row_count::ignored>;
 
 namespace detail {
 

@@ -1,4 +1,4 @@
-// The kernels: __global__ templates, nothing else.
+// The kernels, and the groups that their threads make.
 #pragma once
 #include "group/cluster.cuh"
 #include "policy.hpp"
@@ -34,8 +34,8 @@ struct group_of : group_made<Group> {
 }  // namespace in_kernel
 
 // Runs every row of a call, Kernel::rows_per_block a block, or a cluster where blocks share a row.
-// Requires  grid.x * grid.y blocks cover o.rows.count(); blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...);
-//           grid.x == clusterDim.x <= Kernel::blocks where blocks share a row, and grid.y * grid.z cover the rows
+// Requires  grid.x * grid.y blocks cover o.rows.count(), or where blocks share a row, grid.x == clusterDim.x <= Kernel::blocks and grid.y * grid.z
+//           cover it; blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...)
 template <class Kernel, class Operands>
 __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail::mask_traits_of<typename Operands::seen_type>,
                                                                          int{sizeof(typename Operands::compute)}))

@@ -101,7 +101,7 @@ struct kernel_type {
         bool const asks = row.tests || row.biases;
         if (!holds_row) return 512;
         if (words > 40) return Threads <= 256 && !asks && row.spans_row ? 768 : 512;  // 16384 columns of half 0.98 (512: 0.85)
-        if (words > 36) return !asks && row.spans_row ? 1024 : 512;                   // 20001 columns of half by 2 blocks 0.97
+        if (words > 36) return !asks && row.spans_row ? 1024 : 512;
         if (compute_bytes > 4) return words > 32 ? 640 : 768;
         if (words <= 16 && (wide || !row.biases)) return row.tests && (row.biases || !(wide || row.spans_row)) ? 1152 : 1280;
         if (row.tests && row.biases) return wide ? (row.spans_row ? 1152 : 1024) : 768;
@@ -109,7 +109,7 @@ struct kernel_type {
         if (row.tests) return !wide ? 768 : row.spans_row ? 1152 : 1024;  // 2048 columns of bfloat16 0.974 (768: 0.901); 512 of half 0.952 (1152: 0.827)
         if (Body == body_kind::packed) return 1152; // 255 columns of half 0.963 (1024: 0.941)
         if (words <= 24) return row.spans_row ? 1152 : 1024;
-        if (wide) return row.spans_row || Threads % 64 == 0 ? 1280 : 1152;  // causal, 2048 columns of half 0.927 (1024: 0.885)
+        if (wide) return row.spans_row || Threads % 64 == 0 ? 1280 : 1152;  // causal, 2048 columns of half 0.955
         return 1024;
     }
     static SMX_HD constexpr int blocks_per_sm(mask_traits row, int compute_bytes) {

@@ -44,16 +44,16 @@ struct interval {
     int begin, end;
 };
 
-SMX_HD constexpr interval intersection(interval a, interval b) {
-    int const begin = a.begin > b.begin ? a.begin : b.begin;
-    int const end = a.end < b.end ? a.end : b.end;
-    if (end <= begin) return {0, 0};
-    return {begin, end};
-}
-
-// The same columns; an empty one may lie anywhere, which saves its maker a choice.
+// The columns of both; where there are none it may lie anywhere, which saves its maker a choice.
 SMX_HD constexpr interval overlap(interval a, interval b) {
     return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+}
+
+// The columns of both; {0, 0} where there are none.
+SMX_HD constexpr interval intersection(interval a, interval b) {
+    interval const both = overlap(a, b);
+    if (both.end <= both.begin) return {0, 0};
+    return both;
 }
 
 SMX_HD constexpr interval hull(interval a, interval b) {

@@ -10,11 +10,11 @@ SMX_BEGIN
 struct column_map {
     int begin = 0, first = 0, last = 0, end = 0;
     int rank = 0;
-    int mine = 0;            // first column of the lane's first pack
+    int mine = 0;                  // first column of the lane's first pack
     interval seen = {0, 0};        // the columns of packs that can be visible
     interval edges_seen = {0, 0};  // of edge elements: as far as they lie before the first and after the last pack
-    unsigned live = 0;       // bit s: some lane's part of stripe s of packs can be visible
-    unsigned whole = 0;      // bit s: every lane's is, to the last column
+    unsigned live = 0;             // bit s: some lane's part of stripe s of packs can be visible
+    unsigned whole = 0;            // bit s: every lane's is, to the last column
 };
 
 // What becomes of packs that no lane can see.

@@ -46,7 +46,8 @@ void sweep_slices() {
     if (Body::has_capacity) {
         lengths.erase(lengths.upper_bound(most), lengths.end());
     } else {
-        for (int more : {Tile::vec, Tile::capacity * Slices - 1, Tile::capacity * Slices + 3}) lengths.insert(most + more);
+        for (int more : {Tile::vec, Tile::capacity * Slices - 1, Tile::capacity * Slices + 3})
+            lengths.insert(most + more);
     }
     using erased = support::erased_case<Case, typename Tile::compute, false>;
     lanes::sweep_lengths<float>(

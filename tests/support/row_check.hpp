@@ -97,10 +97,10 @@ template <class Mask>
 using seen_of = decltype(std::declval<Mask const&>().bind(smx::row_id(), smx::extents()));
 template <class Tile, class Body, class Mask>
 using tile_of = smx::tile<Tile::lanes, Tile::vec, Tile::packs, typename Tile::compute, Body::keeps,
-                          !Body::knows_mask                  ? smx::hidden_packs::skipped
-                          : smx::spans_row<seen_of<Mask>>    ? smx::hidden_packs::all_or_none
-                          : Tile::vec * Tile::packs <= 32    ? smx::hidden_packs::computed
-                                                             : smx::hidden_packs::skipped,
+                          !Body::knows_mask               ? smx::hidden_packs::skipped
+                          : smx::spans_row<seen_of<Mask>> ? smx::hidden_packs::all_or_none
+                          : Tile::vec * Tile::packs <= 32 ? smx::hidden_packs::computed
+                                                          : smx::hidden_packs::skipped,
                           Body::knows_mask && smx::mask_biases<seen_of<Mask>> ? smx::product::until_biased
                                                                               : smx::product::until_weighed>;
 

@@ -121,7 +121,8 @@ TYPED_TEST(choose_policy, few_rows_take_more_lanes) {
     limits.cluster_blocks = 16;
     limits.multiprocessors = 132;
     for (smx::int64 cols : {8, 100, 128, 512, 1000, 4096, 5000, 16384, 20000, 32768}) {
-        if (cols > 16 * 256 * 2 * smx::pack_columns_of<smx::dense_input<TypeParam>>) continue;  // too long for two packs
+        if (cols > 16 * 256 * 2 * smx::pack_columns_of<smx::dense_input<TypeParam>>)
+            continue;  // too long for two packs
         smx::row_shape shape = row_of(cols);
         smx::policy const many = smx::choose_policy<TypeParam>(shape, limits);
         shape.rows = smx::int64{1} << 40;
@@ -142,7 +143,8 @@ constexpr int count_of(smx::kernel_list<Kernels...>) {
     return static_cast<int>(sizeof...(Kernels));
 }
 template <class Choice>
-constexpr int kernels_of = count_of(smx::detail::automatic_kernels<smx::dense_input<smx::half>, smx::no_mask::row, Choice>());
+constexpr int kernels_of =
+    count_of(smx::detail::automatic_kernels<smx::dense_input<smx::half>, smx::no_mask::row, Choice>());
 
 // A range of columns leaves few kernels, and for each of its rows the one that all would give.
 template <class T, class Choice>

@@ -52,7 +52,8 @@ void expect_loaded(int cols, std::size_t offset, smx::interval visible) {
                 ASSERT_EQ(static_cast<double>(score), column + 1.0) << "column " << column;
             } else {
                 // Of a pack that is seen in part all is loaded.
-                ASSERT_TRUE(static_cast<double>(score) == column + 1.0 || score == -std::numeric_limits<decltype(score)>::infinity())
+                ASSERT_TRUE(static_cast<double>(score) == column + 1.0 ||
+                            score == -std::numeric_limits<decltype(score)>::infinity())
                     << "column " << column << ": " << static_cast<double>(score);
             }
         };
@@ -206,7 +207,8 @@ TEST(load, hidden_packs_that_are_computed) {
 template <class Source>
 void expect_stand_ins(Source const& source, bool knows_hidden) {
     using computed = smx::tile<1, 4, 2, float, smx::kept::weights, smx::hidden_packs::computed>;
-    using biased = smx::tile<1, 4, 2, float, smx::kept::weights, smx::hidden_packs::computed, smx::product::until_biased>;
+    using biased =
+        smx::tile<1, 4, 2, float, smx::kept::weights, smx::hidden_packs::computed, smx::product::until_biased>;
     EXPECT_EQ((smx::detail::has_neg_inf<Source, 4>), knows_hidden);
     auto const hidden = smx::detail::widened<computed, 4>(source, smx::detail::not_fetched<computed, 4>(source), false);
     for (float score : hidden.data) EXPECT_EQ(score, -infinity);

@@ -112,12 +112,14 @@ TEST(mask, biases_of_both_do_not_depend_on_their_order) {
                          support::none_hidden{}, bias);
 }
 
-// A tile of one lane that holds columns [0, cols) with every slot that is loaded set to `score`, the others as load leaves them.
+// A tile of one lane that holds columns [0, cols) with every slot that is loaded set to `score`, the others as load
+// leaves them.
 template <class Tile>
 Tile filled_tile(int cols, int head, float score, smx::interval visible) {
     Tile t{};
     t.cover(0, {0, cols}, head, visible);
-    for (int p = 0; p < Tile::packs; ++p) t.middle[p] = smx::filled_pack<Tile::vec>(t.touches_seen(p) ? score : -infinity);
+    for (int p = 0; p < Tile::packs; ++p)
+        t.middle[p] = smx::filled_pack<Tile::vec>(t.touches_seen(p) ? score : -infinity);
     for (int i = 0; i < Tile::edges; ++i) t.edge[i] = t.edge_is_seen(t.edge_column(i)) ? score : -infinity;
     return t;
 }
@@ -225,7 +227,8 @@ TEST(mask, packs_that_were_not_loaded_are_not_asked_about) {
 }
 
 // One row, hidden elements of x being NaN and infinities.
-template <int Lanes, smx::kept Kept, smx::hidden_packs Hidden, smx::product Product, class Mask, class Bias, class Visible>
+template <int Lanes, smx::kept Kept, smx::hidden_packs Hidden, smx::product Product, class Mask, class Bias,
+          class Visible>
 void expect_nothing_leaks_from(int cols, Mask const& mask, Bias const& bias, Visible const& visible) {
     using tile = smx::tile<Lanes, 4, Lanes == 1 ? 16 : 2, float, Kept, Hidden, Product>;
     support::random_stream random(static_cast<unsigned long long>(cols));
@@ -302,10 +305,13 @@ void expect_nothing_leaks_of_any() {
             auto const in_last = [&](int k) { return k >= cols - length; };
             expect_nothing_leaks<Lanes, Kept>(cols, first, unbiased, in_first);
             expect_nothing_leaks<Lanes, Kept>(cols, last, unbiased, in_last);
-            expect_nothing_leaks<Lanes, Kept>(cols, smx::both(first, last), unbiased, [&](int k) { return in_first(k) && in_last(k); });
-            expect_nothing_leaks<Lanes, Kept>(cols, smx::both(last, shown), unbiased, [&](int k) { return in_last(k) && flag_at(k); });
+            expect_nothing_leaks<Lanes, Kept>(cols, smx::both(first, last), unbiased,
+                                              [&](int k) { return in_first(k) && in_last(k); });
+            expect_nothing_leaks<Lanes, Kept>(cols, smx::both(last, shown), unbiased,
+                                              [&](int k) { return in_last(k) && flag_at(k); });
             expect_nothing_leaks<Lanes, Kept>(cols, smx::both(first, added), bias_at, in_first);
-            expect_nothing_leaks<Lanes, Kept>(cols, smx::both(last, shown, added), bias_at, [&](int k) { return in_last(k) && flag_at(k); });
+            expect_nothing_leaks<Lanes, Kept>(cols, smx::both(last, shown, added), bias_at,
+                                              [&](int k) { return in_last(k) && flag_at(k); });
         }
         // One flag for the row: the row, or nothing.
         for (unsigned char const flag : {static_cast<unsigned char>(0), static_cast<unsigned char>(1)}) {
@@ -324,6 +330,28 @@ TEST(mask, hidden_elements_never_leak) {
     expect_nothing_leaks_of_any<1, smx::kept::weights>();
     expect_nothing_leaks_of_any<8, smx::kept::scores>();
     expect_nothing_leaks_of_any<8, smx::kept::weights>();
+}
+
+// A tile goes through a row in chunks: what was fetched for the packs of one says nothing of those of the next.
+TEST(mask, biases_of_the_chunk_before_are_forgotten) {
+    std::vector<float> const biases(64, 1.0f);
+    auto const mask = smx::bias_tensor(biases.data(), {0, 0, 0, 1});
+    smx::row_id const row{0, 0, 0, 0, 64};
+    auto const bound = mask.bind(row, {1, 64});
+    using tile =
+        smx::tile<2, 4, 4, float, smx::kept::weights, smx::hidden_packs::all_or_none, smx::product::until_biased>;
+    smx::read_ahead<tile, decltype(mask.bind(row, {1, 64}))> seen(bound);
+    ASSERT_TRUE(decltype(seen)::fetches);
+    tile t{};
+    t.cover(0, {0, 32}, 0, {0, 64});
+    seen.fetch(t);
+    t.cover(0, {32, 40}, 0, {0, 64});
+    seen.fetch(t);
+    for (int p = 0; p < tile::packs; ++p) {
+        auto scores = smx::filled_pack<4>(0.0f);
+        bound.add_to(scores, 0, seen.fetched[p]);
+        for (float const score : scores.data) EXPECT_EQ(score, p == 0 ? 1.0f : -infinity) << "pack " << p;
+    }
 }
 
 }  // namespace

@@ -81,6 +81,20 @@ TEST(plan, looks_at_the_number_of_rows_unless_told_not_to) {
     }
 }
 
+// How rows lie does not depend on how many there are.
+TEST(plan, rows_touch_whatever_their_number) {
+    alignas(16) float x[1] = {}, y[1];
+    auto const shape_of = [&](smx::int64 rows, smx::int64 cols) {
+        return smx::detail::shape_of(smx::make_operands(smx::scores(x, {rows, cols}, {0, 0, cols, 1}),
+                                                        smx::inv_sqrt(64), smx::no_mask(),
+                                                        smx::probabilities(y, {0, 0, cols, 1})));
+    };
+    for (smx::int64 cols : {64, 1000, 2048, 100000}) {
+        auto const few = shape_of(2, cols), many = shape_of(1000000, cols);
+        EXPECT_EQ(few.rows_touch, many.rows_touch);
+    }
+}
+
 TEST(plan, refuses_columns_that_nothing_was_compiled_for) {
     alignas(16) float x[512] = {}, y[512];
     using some_columns = smx::for_columns<100, 200>;

@@ -206,10 +206,12 @@ void expect_places(int begin, int cols, int head, smx::interval visible) {
         }
         bool holds_end = false;
         for (int p = 0; p < Packs; ++p) holds_end = holds_end || (t.touches_seen(p) && !t.within_seen(p));
-        ASSERT_EQ(t.holds_end(), holds_end) << "lane " << rank << ", span [" << visible.begin << ", " << visible.end << ")";
+        ASSERT_EQ(t.holds_end(), holds_end)
+            << "lane " << rank << ", span [" << visible.begin << ", " << visible.end << ")";
         for (int i = 0; i < tile::edges; ++i) {
             int const col = t.edge_column(i);
-            ASSERT_EQ(t.edge_is_seen(col), col < end && col >= visible.begin && col < visible.end) << "edge element " << col;
+            ASSERT_EQ(t.edge_is_seen(col), col < end && col >= visible.begin && col < visible.end)
+                << "edge element " << col;
         }
     }
 }
