@@ -2,6 +2,7 @@
 #include "smx/mask.hpp"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -226,11 +227,12 @@ TEST(mask, packs_that_were_not_loaded_are_not_asked_about) {
     for_each_column(t, [](int, float score) { EXPECT_EQ(score, 2.0f); });
 }
 
-// One row, hidden elements of x being NaN and infinities.
-template <int Lanes, smx::kept Kept, smx::hidden_packs Hidden, smx::product Product, class Mask, class Bias,
-          class Visible>
-void expect_nothing_leaks_from(int cols, Mask const& mask, Bias const& bias, Visible const& visible) {
-    using tile = smx::tile<Lanes, 4, Lanes == 1 ? 16 : 2, float, Kept, Hidden, Product>;
+using bias_of = std::function<double(int)>;
+using visible_in = std::function<bool(int)>;
+
+// One row, hidden elements of x being NaN and infinities; run(x, factor, y) is what is tested.
+void expect_nothing_leaks_by(std::function<void(float const*, float, float*)> const& run, int cols, int lanes,
+                             bias_of const& bias, visible_in const& visible) {
     support::random_stream random(static_cast<unsigned long long>(cols));
     float const garbage[] = {std::numeric_limits<float>::quiet_NaN(), infinity, -infinity, 3e38f};
     std::vector<float> x(static_cast<std::size_t>(cols));
@@ -241,11 +243,7 @@ void expect_nothing_leaks_from(int cols, Mask const& mask, Bias const& bias, Vis
     support::guarded_buffer<float> const input(x, 1);
     for (float factor : {0.5f, -0.5f, 0.0f, -0.0f, 1e-30f, 0x1p126f, std::numeric_limits<float>::max(), -infinity}) {
         support::guarded_buffer<float> y(x.size(), 1);
-        support::run_lanes<Lanes>([&](auto& g) {
-            smx::softmax_row<tile>(g, smx::dense_input<float>{input.data(), {0, 0, 0, 1}}, factor, mask,
-                                   smx::dense_output<float>{y.data(), {0, 0, 0, 1}}, smx::row_id{0, 0, 0, 0, cols},
-                                   smx::extents(1, cols), smx::empty_row::uniform);
-        });
+        run(input.data(), factor, y.data());
         auto const want = support::softmax_reference(
             cols, [&](int k) { return static_cast<double>(x[static_cast<std::size_t>(k)]); },
             static_cast<double>(factor), bias, visible, support::empty_gives::uniform);
@@ -253,13 +251,27 @@ void expect_nothing_leaks_from(int cols, Mask const& mask, Bias const& bias, Vis
         ASSERT_EQ(support::difference<float>(
                       want, [&](int k) { return y[static_cast<std::size_t>(k)]; }, support::arithmetic::in_float),
                   "")
-            << cols << " columns on " << Lanes << " lanes, factor " << factor;
+            << cols << " columns on " << lanes << " lanes, factor " << factor;
     }
 }
 
+// On one kind of tile: all that is compiled anew for each.
+template <int Lanes, smx::kept Kept, smx::hidden_packs Hidden, smx::product Product, class Mask>
+void expect_nothing_leaks_from(int cols, Mask const& mask, bias_of const& bias, visible_in const& visible) {
+    using tile = smx::tile<Lanes, 4, Lanes == 1 ? 16 : 2, float, Kept, Hidden, Product>;
+    auto const run = [&](float const* x, float factor, float* y) {
+        support::run_lanes<Lanes>([&](auto& g) {
+            smx::softmax_row<tile>(g, smx::dense_input<float>{x, {0, 0, 0, 1}}, factor, mask,
+                                   smx::dense_output<float>{y, {0, 0, 0, 1}}, smx::row_id{0, 0, 0, 0, cols},
+                                   smx::extents(1, cols), smx::empty_row::uniform);
+        });
+    };
+    expect_nothing_leaks_by(run, cols, Lanes, bias, visible);
+}
+
 // On every kind of tile that is made for such a mask.
-template <int Lanes, smx::kept Kept, class Mask, class Bias, class Visible>
-void expect_nothing_leaks(int cols, Mask const& mask, Bias const& bias, Visible const& visible) {
+template <int Lanes, smx::kept Kept, class Mask>
+void expect_nothing_leaks(int cols, Mask const& mask, bias_of const& bias, visible_in const& visible) {
     using smx::hidden_packs;
     using smx::product;
     using seen = decltype(mask.bind(smx::row_id(), smx::extents()));
