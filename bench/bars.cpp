@@ -53,10 +53,11 @@ smx::policy policy_of(call const& c, mask_kind masks, smx::device_limits limits)
 }
 
 std::string short_name(smx::policy const& p) {
-    char const* const body = p.body == smx::body_kind::resident ? "resident"
-                             : p.body == smx::body_kind::packed ? "packed"
-                             : p.body == smx::body_kind::staged ? "staged"
-                                                                : "online";
+    char const* const body = p.body == smx::body_kind::resident  ? "resident"
+                             : p.body == smx::body_kind::compact ? "compact"
+                             : p.body == smx::body_kind::packed  ? "packed"
+                             : p.body == smx::body_kind::staged  ? "staged"
+                                                                 : "online";
     return std::string(body) + " " + std::to_string(p.lanes) + " lanes × " + std::to_string(p.packs) + " packs of " +
            std::to_string(p.vec) + ", " + (p.blocks > 1 ? std::to_string(p.blocks) + " × " : "") +
            std::to_string(p.threads) + " threads";

@@ -44,7 +44,10 @@ struct result {
 
 std::string words_of(smx::policy const& p) {
     char words[64];
-    (void)std::snprintf(words, sizeof(words), "%s%dx%dx%d/%d", p.body == smx::body_kind::packed ? "packed " : "",
+    (void)std::snprintf(words, sizeof(words), "%s%dx%dx%d/%d",
+                        p.body == smx::body_kind::packed    ? "packed "
+                        : p.body == smx::body_kind::compact ? "compact "
+                                                            : "",
                         p.lanes, p.packs, p.vec, p.threads);
     return words;
 }
@@ -68,8 +71,7 @@ smx::policy automatic_of(call const& c, smx::device_limits limits) {
 
 // Kernels of which most lanes would have nothing to do are not worth a measurement.
 bool is_worth_trying(smx::policy const& p, int64 cols) {
-    if (p.body == smx::body_kind::resident || p.body == smx::body_kind::packed)
-        return cols <= p.columns() && p.columns() <= 8 * cols + 64;
+    if (smx::holds_row(p.body)) return cols <= p.columns() && p.columns() <= 8 * cols + 64;
     return cols >= p.lanes;
 }
 

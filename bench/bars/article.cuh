@@ -6,8 +6,8 @@ namespace bench {
 
 template <class T, class Mask>
 smx::status launch_chosen(cudaStream_t stream, call const& c, Mask const& masks) {
-    using with_bulk = chosen_kernel<T, article_columns, true>;
-    using without = chosen_kernel<T, article_columns, false>;
+    using with_bulk = chosen_kernel<T, Mask, article_columns, true>;
+    using without = chosen_kernel<T, Mask, article_columns, false>;
     return c.bulk_copies ? smx::launch<with_bulk>(stream, scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c))
                          : smx::launch<without>(stream, scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c));
 }

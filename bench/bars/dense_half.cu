@@ -52,8 +52,8 @@ static launch_cost cost_beside(call const& c) {
 }
 
 launch_cost measure_launch_cost(call const& c) {
-    return c.bulk_copies ? cost_beside<chosen_kernel<smx::half, launch_cost_columns, true>>(c)
-                         : cost_beside<chosen_kernel<smx::half, launch_cost_columns, false>>(c);
+    return c.bulk_copies ? cost_beside<chosen_kernel<smx::half, smx::no_mask, launch_cost_columns, true>>(c)
+                         : cost_beside<chosen_kernel<smx::half, smx::no_mask, launch_cost_columns, false>>(c);
 }
 
 }  // namespace bench

@@ -12,10 +12,10 @@ smx::status launch_automatic(cudaStream_t stream, call const& c, Mask const& mas
     return smx::launch_auto({stream, c.programmatic}, scores_of<T>(c), factor_of(c), masks, probabilities_of<T>(c));
 }
 
-// The kernel that launch_auto would run for rows of `Cols` elements of type T, packed and in one phase, on a device
-// with bulk copies or on one without: a type where a call has only the value.
+// The kernel that launch_auto would run for rows of `Cols` elements of type T under a mask, packed and in one phase, on
+// a device with bulk copies or on one without: a type where a call has only the value.
 namespace detail {
-template <class T, int Cols, bool BulkCopies>
+template <class T, class Mask, int Cols, bool BulkCopies>
 struct kernel_of {
     static constexpr smx::policy choose() {
         smx::row_shape row;
@@ -23,7 +23,7 @@ struct kernel_of {
         smx::device_limits limits;
         limits.bulk_copies = BulkCopies;
         if (BulkCopies) limits.shared_bytes_per_block = 99 * 1024;  // every such device has that much
-        return smx::choose_policy<T>(row, limits);
+        return smx::choose_policy<T, Mask>(row, limits);
     }
     static constexpr smx::policy chosen = choose();
     static constexpr bool in_warp = chosen.lanes <= 32;
@@ -32,13 +32,14 @@ struct kernel_of {
     using group = std::conditional_t<in_warp, warp_lanes, smx::block_group<chosen.lanes>>;
     using resident = smx::resident<group, chosen.vec, chosen.packs, chosen.threads>;
     using packed = smx::packed<warp_lanes, chosen.vec, chosen.packs, chosen.threads>;
-    using type = std::conditional_t<chosen.body == smx::body_kind::packed, packed, resident>;
-    static_assert(chosen.body == smx::body_kind::packed || chosen.body == smx::body_kind::resident,
-                  "short rows wait on the chip");
+    using compact = smx::compact<group, chosen.vec, chosen.packs, chosen.threads>;
+    using type = std::conditional_t<chosen.body == smx::body_kind::packed, packed,
+                                    std::conditional_t<chosen.body == smx::body_kind::compact, compact, resident>>;
+    static_assert(smx::holds_row(chosen.body), "short rows wait on the chip");
 };
 }  // namespace detail
 
-template <class T, int Cols, bool BulkCopies>
-using chosen_kernel = typename detail::kernel_of<T, Cols, BulkCopies>::type;
+template <class T, class Mask, int Cols, bool BulkCopies>
+using chosen_kernel = typename detail::kernel_of<T, Mask, Cols, BulkCopies>::type;
 
 }  // namespace bench

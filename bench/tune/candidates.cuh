@@ -31,7 +31,8 @@ void append_words(std::vector<candidate>& list) {
 template <class T, int Threads, int Vec>
 void append_blocks(std::vector<candidate>& list) {
     using group = smx::block_group<Threads>;
-    append<T, smx::resident<group, Vec, 2>, smx::resident<group, Vec, 4>, smx::resident<group, Vec, 8>>(list);
+    append<T, smx::resident<group, Vec, 2>, smx::resident<group, Vec, 4>, smx::resident<group, Vec, 8>,
+           smx::compact<group, Vec, 4>, smx::compact<group, Vec, 8>>(list);
 }
 
 template <class T, int Blocks, int Vec>
@@ -40,8 +41,10 @@ void append_clusters(std::vector<candidate>& list) {
     using group = smx::cluster_group<256, Blocks>;
     using wide = smx::cluster_group<512, Blocks>;
     append<T, smx::resident<narrow, Vec, 8>, smx::resident<group, Vec, 2>, smx::resident<group, Vec, 4>,
-           smx::resident<group, Vec, 5>, smx::resident<group, Vec, 6>, smx::resident<group, Vec, 7>,
-           smx::resident<group, Vec, 8>, smx::resident<wide, Vec, 4>, smx::resident<wide, Vec, 8>>(list);
+           smx::resident<group, Vec, 6>, smx::resident<group, Vec, 8>, smx::resident<wide, Vec, 4>,
+           smx::resident<wide, Vec, 8>, smx::compact<narrow, Vec, 8>, smx::compact<narrow, Vec, 16>,
+           smx::compact<group, Vec, 8>, smx::compact<smx::cluster_group<320, Blocks>, Vec, 16>,
+           smx::compact<wide, Vec, 16>>(list);
 }
 
 template <class T>

@@ -19,7 +19,9 @@ struct bfloat16 {
 //   static Element narrow(float), narrow(double);    rounded to nearest even
 // and, if it has one:                        static Element neg_inf();
 // and, if two of them fill a 32-bit word:  static unsigned narrow_pair(float low, float high);
-//                                          static float widen_low(unsigned pair), widen_high(unsigned pair).
+//                                          static float widen_low(unsigned pair), widen_high(unsigned pair);
+//                                          static unsigned larger_pair(unsigned tops, unsigned next), each the other where that is NaN,
+//                                          product_pair(unsigned, unsigned).
 template <class Element>
 struct dtype {
     static_assert(always_false<Element>, "smx does not know this element type: specialise smx::dtype<Element> with compute, widen and narrow");
@@ -107,6 +109,10 @@ struct dtype<half> {
     static SMX_HD half narrow(float value) { return {detail::narrow_half(value)}; }
     static SMX_HD half narrow(double value) { return {detail::narrow_half(detail::float_rounded_to_odd(value))}; }
     static SMX_HD half neg_inf() { return {0xfc00}; }
+#if SMX_ARCH >= 800
+    static SMX_DEVICE unsigned larger_pair(unsigned tops, unsigned next) { return ptx::larger_halves(tops, next); }
+    static SMX_DEVICE unsigned product_pair(unsigned a, unsigned b) { return ptx::product_of_halves(a, b); }
+#endif
     static SMX_HD float widen_low(unsigned pair) { return detail::widen_half(static_cast<unsigned short>(pair)); }
     static SMX_HD float widen_high(unsigned pair) { return detail::widen_half(static_cast<unsigned short>(pair >> 16)); }
     static SMX_HD unsigned narrow_pair(float low, float high) {
@@ -121,6 +127,10 @@ struct dtype<half> {
 template <>
 struct dtype<bfloat16> {
     using compute = float;
+#if SMX_ARCH >= 800
+    static SMX_DEVICE unsigned larger_pair(unsigned tops, unsigned next) { return ptx::larger_bfloat16s(tops, next); }
+    static SMX_DEVICE unsigned product_pair(unsigned a, unsigned b) { return ptx::product_of_bfloat16s(a, b); }
+#endif
     static SMX_HD float widen_low(unsigned pair) { return bit_cast<float>(pair << 16); }
     static SMX_HD float widen_high(unsigned pair) { return bit_cast<float>(pair & 0xffff0000u); }
     static SMX_HD float widen(bfloat16 value) { return bit_cast<float>(static_cast<unsigned>(value.bits) << 16); }
@@ -145,5 +155,13 @@ inline constexpr bool converts_pairs = false;
 template <class Element>
 inline constexpr bool converts_pairs<Element, always_void<decltype(dtype<Element>::narrow_pair(0.0f, 0.0f)), decltype(dtype<Element>::widen_low(0u))>> =
     sizeof(Element) == 2;
+template <class Element, class = void>
+inline constexpr bool compares_pairs = false;
+template <class Element>
+inline constexpr bool compares_pairs<Element, always_void<decltype(dtype<Element>::larger_pair(0u, 0u))>> = converts_pairs<Element>;
+template <class Element, class = void>
+inline constexpr bool multiplies_pairs = false;
+template <class Element>
+inline constexpr bool multiplies_pairs<Element, always_void<decltype(dtype<Element>::product_pair(0u, 0u))>> = converts_pairs<Element>;
 
 SMX_END

@@ -11,15 +11,11 @@ namespace detail {
 
 // The same bits under another name: no operator or conversion of the toolkit is used, so PyTorch's __CUDA_NO_HALF...__ macros change nothing.
 template <class Theirs, class Ours>
-struct dtype_by_bits {
-    using compute = float;
+struct dtype_by_bits : dtype<Ours> {  // what takes pairs is inherited
     static SMX_HD float widen(Theirs value) { return dtype<Ours>::widen(bit_cast<Ours>(value)); }
     static SMX_HD Theirs narrow(float value) { return bit_cast<Theirs>(dtype<Ours>::narrow(value)); }
     static SMX_HD Theirs narrow(double value) { return bit_cast<Theirs>(dtype<Ours>::narrow(value)); }
     static SMX_HD Theirs neg_inf() { return bit_cast<Theirs>(dtype<Ours>::neg_inf()); }
-    static SMX_HD float widen_low(unsigned pair) { return dtype<Ours>::widen_low(pair); }
-    static SMX_HD float widen_high(unsigned pair) { return dtype<Ours>::widen_high(pair); }
-    static SMX_HD unsigned narrow_pair(float low, float high) { return dtype<Ours>::narrow_pair(low, high); }
 };
 
 }  // namespace detail

@@ -38,7 +38,8 @@ struct group_of : group_made<Group> {
 //           cover it; blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...)
 template <class Kernel, class Operands>
 __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail::mask_traits_of<typename Operands::seen_type>,
-                                                                         int{sizeof(typename Operands::compute)}))
+                                                                         int{sizeof(typename Operands::compute)},
+                                                                         int{sizeof(typename Kernel::template held_of<Operands>)}))
     softmax_kernel(Operands const __grid_constant__ o) {
     using group_type = typename Kernel::group;
     extern __shared__ __align__(128) unsigned char smx_dynamic_shared[];

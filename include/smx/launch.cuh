@@ -92,7 +92,7 @@ static status allow_shared_memory(int device, int64 bytes, device_limits limits)
     static number_of_device allowed;
     if (bytes <= always_allowed || allowed.get(device) != 0) return {};
     int const most = static_cast<int>(limits.shared_bytes_per_block - static_shared_bytes);
-    cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>),
+    cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<typename Kernel::plain, Operands>),
                                                    cudaFuncAttributeMaxDynamicSharedMemorySize, most);
     if (error != cudaSuccess) return cuda_status(error, "cudaFuncSetAttribute");
     allowed.set(device, 1);
@@ -104,7 +104,7 @@ template <class Kernel, class Operands>
 static status allow_large_clusters(int device) {
     static number_of_device allowed;
     if (allowed.get(device) != 0) return {};
-    cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>),
+    cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<typename Kernel::plain, Operands>),
                                                    cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     if (error != cudaSuccess) return cuda_status(error, "cudaFuncSetAttribute");
     allowed.set(device, 1);
@@ -119,7 +119,7 @@ static status limit_to_code(int device, device_limits& limits) {
     int version = versions.get(device);
     if (version == 0) {
         cudaFuncAttributes attributes;
-        cudaError_t const error = cudaFuncGetAttributes(&attributes, reinterpret_cast<void const*>(softmax_kernel<Kernel, Operands>));
+        cudaError_t const error = cudaFuncGetAttributes(&attributes, reinterpret_cast<void const*>(softmax_kernel<typename Kernel::plain, Operands>));
         if (error != cudaSuccess) return cuda_status(error, "cudaFuncGetAttributes");
         version = attributes.ptxVersion;
         versions.set(device, version);
@@ -134,8 +134,7 @@ static status limit_to_code(int device, device_limits& limits) {
 // What can be said against a kernel without asking the device.
 template <class Kernel>
 status check_kernel(row_shape shape) {
-    constexpr bool holds_row = Kernel::value.body == body_kind::resident || Kernel::value.body == body_kind::packed;
-    if (holds_row && shape.cols > Kernel::value.columns())
+    if (holds_row(Kernel::value.body) && shape.cols > Kernel::value.columns())
         return detail::wrong(errc::too_large, "keys", "no more than the kernel's lanes * vec * packs, or another kernel", shape.cols);
     if (Kernel::value.body == body_kind::packed && !shape.rows_touch)
         return detail::wrong(errc::bad_stride, "x and y", "packed, of one element size and in one phase of 16 bytes, or another kernel", 0);
@@ -187,7 +186,7 @@ static status launch_checked(launch_place place, Operands o, row_shape shape, in
         early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         early.val.programmaticStreamSerializationAllowed = 1;
     }
-    cudaError_t const error = cudaLaunchKernelEx(&config, softmax_kernel<Kernel, Operands>, o);
+    cudaError_t const error = cudaLaunchKernelEx(&config, softmax_kernel<typename Kernel::plain, Operands>, o);
     if (Kernel::blocks > 1 && error == cudaErrorInvalidClusterSize) {  // a part of a GPU may hold less than its kind
         limits.cluster_blocks = blocks / 2;
         return detail::wrong(errc::device_limit, "blocks of a cluster", "no more than this device can place", blocks);

@@ -37,14 +37,21 @@ SMX_HD auto widened(Source const& source, decltype(source.template fetch<Width>(
 template <class Tile, class Source, class Meanwhile>
 SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhile) {
     constexpr int vec = Tile::vec;
+    static_assert(!Tile::is_stored || has_neg_inf<Source, vec>,
+                  "a tile with kept::stored is for rows that have neg_inf<Width>(), as tensors of halves and bfloat16s do: write kept::weights");
 #if !SMX_DEVICE_CODE
     meanwhile();
     // A CPU looks ahead itself: a pack is widened where it is read, and no array of packs is cleared, filled and read back.
     using compute = typename Tile::compute;
     compute const nothing = Tile::awaits_bias ? compute(0) : neg_inf<compute>();
-    t.for_live_packs([&](int p) {
-        t.middle[p] = t.touches_seen(p) ? source.template widen<vec>(source.template fetch<vec>(t.pack_column(p))) : filled_pack<vec>(nothing);
-    });
+    if constexpr (Tile::is_stored) {
+        int const packs = t.packs_to_visit();
+        for (int p = 0; p < packs; ++p) t.middle[p] = t.touches_seen(p) ? source.template fetch<vec>(t.pack_column(p)) : not_fetched<Tile, vec>(source);
+    } else {
+        t.for_live_packs([&](int p) {
+            t.middle[p] = t.touches_seen(p) ? source.template widen<vec>(source.template fetch<vec>(t.pack_column(p))) : filled_pack<vec>(nothing);
+        });
+    }
     if (t.has_edges()) {
         int const edges = t.edges_to_visit();
         SMX_UNROLL
@@ -83,7 +90,10 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) t.edge[i] = widened<Tile, 1>(source, single[i], t.edge_is_seen(t.edge_column(i)))[0];
     }
-    if constexpr (Tile::in_stripes || Tile::packs > 4) {
+    if constexpr (Tile::is_stored) {
+        SMX_UNROLL
+        for (int p = 0; p < packs; ++p) t.middle[p] = fetched[p];
+    } else if constexpr (Tile::in_stripes || Tile::packs > 4) {
         t.for_live_packs([&](int p) { t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p)); });
     } else {
         SMX_UNROLL

@@ -58,30 +58,48 @@ SMX_HD void keep_bits(pack<Compute, Width>& scores, unsigned bits) {
     for (int i = 0; i < Width; ++i) scores[i] = bits >> i & 1u ? scores[i] : neg_inf<Compute>();
 }
 
+template <int Width, class Stored>
+SMX_HD void keep_bits(raw_pack<Stored, Width>& scores, unsigned bits) {
+#if SMX_DEVICE_CODE
+    if constexpr (sizeof(Stored) == 2 && Width % 2 == 0 && Width <= 16) {
+        // The bits of a pair are brought to the signs of its halves, then spread over them: bit 2i to 15, bit 2i + 1 to 31.
+        unsigned const asked = bits & all_bits<Width>, apart = asked | asked << 15, nothing = hidden_scores<raw_pack<Stored, 2>>().units[0];
+        SMX_UNROLL
+        for (int i = 0; i < Width / 2; ++i) {
+            unsigned const kept = ptx::signs_spread(apart << (15 - 2 * i));
+            scores.units[i] = (scores.units[i] & kept) | (nothing & ~kept);
+        }
+        return;
+    }
+#endif
+    scores = raw_pack<Stored, Width>::of([&](int i) { return bits >> i & 1u ? scores[i] : dtype<Stored>::neg_inf(); });
+}
+
 // What a mask says of columns of its span; the scores wait to be multiplied where biases are added.
-template <int Width, class Seen, class Compute, class Fetched>
-SMX_HD void ask(pack<Compute, Width>& scores, Compute by, Seen const& seen, int col, Fetched const& fetched) {
+template <int Width, class Held, class Compute, class Seen, class Fetched>
+SMX_HD void ask(Held& scores, Compute by, Seen const& seen, int col, Fetched const& fetched) {
     if constexpr (mask_biases<Seen>) {
         SMX_UNROLL
         for (int i = 0; i < Width; ++i) scores[i] *= by;  // the compiler may make one operation of it and of the bias
         add_of(seen, scores, col, fetched);
     }
-    if constexpr (mask_tests<Seen>) keep_bits(scores, visible_of<Width>(seen, col, fetched));
+    if constexpr (mask_tests<Seen>) keep_bits<Width>(scores, visible_of<Width>(seen, col, fetched));
 }
 
 template <class Tile, class Seen>
 SMX_HD void ask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>::fetched_type const* fetched) {
     using compute = typename Tile::compute;
-    compute const by = mask_biases<Seen> ? t.take_factor() : compute(1);
+    compute by = compute(1);
+    if constexpr (mask_biases<Seen>) by = t.take_factor();
     t.for_live_packs([&](int p) {
         int const col = t.pack_column(p);
         if constexpr (read_ahead<Tile, Seen>::fetches) {
             // Packs that were not fetched too, where the answer hides them: no jump round them.
-            if (fetched != nullptr && (answers_from_packs<Seen> || t.touches_seen(p))) return ask(t.middle[p], by, seen, col, fetched[p]);
+            if (fetched != nullptr && (answers_from_packs<Seen> || t.touches_seen(p))) return ask<Tile::vec>(t.middle[p], by, seen, col, fetched[p]);
         }
         if (t.touches_seen(p)) {
-            ask(t.middle[p], by, seen, col, nothing_fetched());
-        } else if (Tile::awaits_bias) {
+            ask<Tile::vec>(t.middle[p], by, seen, col, nothing_fetched());
+        } else if constexpr (Tile::awaits_bias) {
             t.middle[p] = filled_pack<Tile::vec>(neg_inf<compute>());
         }
     });
@@ -91,7 +109,7 @@ SMX_HD void ask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>:
     for (int i = 0; i < edges; ++i) {
         int const col = t.edge_column(i);
         pack<compute, 1> one{{Tile::awaits_bias && !t.edge_is_seen(col) ? neg_inf<compute>() : t.edge[i]}};
-        if (t.edge_is_seen(col)) ask(one, by, seen, col, nothing_fetched());
+        if (t.edge_is_seen(col)) ask<1>(one, by, seen, col, nothing_fetched());
         t.edge[i] = one[0];
     }
 }
@@ -103,7 +121,7 @@ SMX_HD void hide_beyond_ends(Tile& t) {
     int const packs = t.packs_to_visit();
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) {
-        if (t.touches_seen(p) && !t.within_seen(p)) keep_bits(t.middle[p], bits_within<Tile::vec>(t.map.seen, t.pack_column(p)));
+        if (t.touches_seen(p) && !t.within_seen(p)) keep_bits<Tile::vec>(t.middle[p], bits_within<Tile::vec>(t.map.seen, t.pack_column(p)));
     }
 }
 
@@ -112,6 +130,7 @@ SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>
     static_assert(Tile::sees_parts || spans_row<Seen>,
                   "a tile with hidden_packs::all_or_none is for masks whose span is the row or nothing: write hidden_packs::skipped or computed, or "
                   "give the row mask spans_row");
+    static_assert(!Tile::is_stored || !mask_biases<Seen>, "a tile with kept::stored is for masks that do not add: write kept::weights");
     static_assert(!Tile::awaits_bias || mask_biases<Seen>, "a tile with product::until_biased is for masks that add: write product::until_weighed");
     if constexpr (mask_tests<Seen> || mask_biases<Seen>) ask_tile(t, seen, fetched);
     if constexpr (Tile::sees_parts) hide_beyond_ends(t);

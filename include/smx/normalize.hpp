@@ -18,23 +18,9 @@ SMX_HD Compute empty_value(statistics<Compute> stats, empty_row when_empty, int 
     return when_empty == empty_row::nan ? quiet_nan<Compute>() : Compute(1) / static_cast<Compute>(cols);
 }
 
-// Each score (or weight) becomes exp(score - max) / sum; hidden scores become 0.
-// Callers   any lane, on its own, with the statistics of the whole row
-// Cost      one reciprocal a row, no division an element
-template <class Tile>
-SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_row when_empty, int cols) {
-    using compute = typename Tile::compute;
-    compute const anchored = anchor(stats.max);
-    compute const filling = empty_value(stats, when_empty, cols);  // an empty row's weights are all exp(-inf) = 0
-    compute factor = reciprocal(stats);
-    if constexpr (Tile::keeps == kept::weights) factor *= weight(t.max, anchored);
-    auto const probability = [&](compute held) {
-        if constexpr (Tile::keeps == kept::weights) {
-            return held * factor + filling;
-        } else {
-            return weight(held, anchored) * factor + filling;
-        }
-    };
+namespace detail {
+template <class Tile, class Probability>
+SMX_HD void normalize_packs(Tile& t, typename Tile::compute filling, Probability const& probability) {
     int const packs = t.packs_to_visit();
     int const stripes_in_use = t.stripes_to_visit();
     SMX_UNROLL
@@ -47,6 +33,44 @@ SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_r
         } else {
             t.for_packs(b, packs, [&](int p) { t.middle[p] = filled_pack<Tile::vec>(filling); });
         }
+    }
+}
+
+// Of scores kept as stored: what makes probabilities of weights, when they are stored.
+template <class Tile>
+SMX_HD void await_store(Tile& t, typename Tile::compute factor, typename Tile::compute filling) {
+    t.share = factor;
+    t.filling = filling;
+#if SMX_DEVICE_CODE
+    // Or the compiler keeps what it widened for the sum, in twice the registers.
+    unsigned const zero = ptx::zero_of(t.map.end);
+    SMX_UNROLL
+    for (int p = 0; p < Tile::packs; ++p) t.middle[p].mix(zero);
+#endif
+}
+}  // namespace detail
+
+// Each score (or weight) becomes exp(score - max) / sum, where scores are kept as stored when it is stored; hidden scores become 0.
+// Callers   any lane, on its own, with the statistics of the whole row
+// Cost      one reciprocal a row, no division an element
+template <class Tile>
+SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_row when_empty, int cols) {
+    using compute = typename Tile::compute;
+    compute const anchored = anchor(stats.max);
+    compute const filling = empty_value(stats, when_empty, cols);  // an empty row's weights are all exp(-inf) = 0
+    compute factor = reciprocal(stats);
+    if constexpr (Tile::keeps != kept::scores) factor *= weight(t.max, anchored);
+    auto const probability = [&](compute held) {
+        if constexpr (Tile::keeps != kept::scores) {
+            return held * factor + filling;
+        } else {
+            return weight(held, anchored) * factor + filling;
+        }
+    };
+    if constexpr (Tile::is_stored) {
+        detail::await_store(t, factor, filling);
+    } else {
+        detail::normalize_packs(t, filling, probability);
     }
     if (t.has_edges()) {
         int const edges = t.edges_to_visit();

@@ -1,6 +1,6 @@
 // A pack: consecutive columns, moved by the widest instruction their address allows.
 #pragma once
-#include "dtype.hpp"
+#include "raw_pack.hpp"
 
 SMX_BEGIN
 
@@ -20,52 +20,6 @@ SMX_HD pack<Element, Count> filled_pack(Element value) {
 }
 
 namespace detail {
-
-// The largest access for a piece of memory of this size: 16 bytes at most.
-SMX_HD constexpr int widest_access(int bytes) {
-    return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
-}
-
-SMX_HD bool is_aligned(void const* pointer, int bytes) {
-    return (reinterpret_cast<uint64>(pointer) & static_cast<unsigned>(bytes - 1)) == 0;
-}
-
-// Stored elements as they lie in memory. On a GPU small ones are held by the word: an array of bytes or shorts would take a register each.
-template <class Element, int Count>
-struct alignas(widest_access(Count * int{sizeof(Element)}) > int{alignof(Element)} ? widest_access(Count * int{sizeof(Element)}) : int{alignof(Element)}) raw_pack {
-    static constexpr bool in_words = SMX_DEVICE_CODE && sizeof(Element) <= 2 && Count * sizeof(Element) % 4 == 0;
-    static constexpr int per_unit = in_words ? 4 / int{sizeof(Element)} : 1;
-    using unit = chosen_type<in_words, unsigned, Element>;
-    unit units[Count / per_unit];
-
-    // element(i) for every i.
-    template <class Make>
-    static SMX_HD raw_pack of(Make const& element) {
-        raw_pack raw;
-        SMX_UNROLL
-        for (int u = 0; u < Count / per_unit; ++u) {
-            if constexpr (in_words) {
-                unsigned word = 0;
-                SMX_UNROLL
-                for (int i = 0; i < per_unit; ++i) word |= static_cast<unsigned>(bit_cast<small>(element(u * per_unit + i))) << (32 / per_unit * i);
-                raw.units[u] = word;
-            } else {
-                raw.units[u] = element(u);
-            }
-        }
-        return raw;
-    }
-    SMX_HD Element operator[](int i) const {
-        if constexpr (in_words) {
-            return bit_cast<Element>(static_cast<small>(units[i / per_unit] >> (32 / per_unit * (i % per_unit))));
-        } else {
-            return units[i];
-        }
-    }
-
-private:
-    using small = chosen_type<sizeof(Element) == 1, unsigned char, unsigned short>;
-};
 
 // streamed: global memory read or written once, let it leave the caches first · cached: any memory that will be wanted again
 enum class traffic { streamed, cached };
@@ -200,16 +154,27 @@ SMX_HD void write_aligned(Element* pointer, detail::raw_pack<Element, Count> con
     detail::write_as<detail::widest_access(Count * int{sizeof(Element)}), Traffic>(pointer, raw);
 }
 
+namespace detail {
+// Words or elements, as the address allows.
+template <traffic Traffic, int Count, class Element>
+SMX_HD void write_pieces(Element* pointer, raw_pack<Element, Count> const& raw) {
+    using access = accesses<Element, Count>;
+    if (access::word > access::element && is_aligned(pointer, access::word)) {
+        write_as<access::word, Traffic>(pointer, raw);
+    } else {
+        write_as<access::element, Traffic>(pointer, raw);
+    }
+}
+}  // namespace detail
+
 // Any element address.
 template <detail::traffic Traffic, int Count, class Element>
 SMX_HD void write_pack(Element* pointer, detail::raw_pack<Element, Count> const& raw) {
-    using access = detail::accesses<Element, Count>;
-    if (detail::is_aligned(pointer, access::widest)) {
-        detail::write_as<access::widest, Traffic>(pointer, raw);
-    } else if (access::word > access::element && detail::is_aligned(pointer, access::word)) {
-        detail::write_as<access::word, Traffic>(pointer, raw);
+    constexpr int widest = detail::accesses<Element, Count>::widest;
+    if (detail::is_aligned(pointer, widest)) {
+        detail::write_as<widest, Traffic>(pointer, raw);
     } else {
-        detail::write_as<access::element, Traffic>(pointer, raw);
+        detail::write_pieces<Traffic>(pointer, raw);
     }
 }
 
@@ -240,6 +205,28 @@ SMX_HD detail::raw_pack<Element, Count> narrow(pack<Compute, Count> const& value
         return raw;
     } else {
         return raw_pack::of([&](int i) { return dtype<Element>::narrow(values[i]); });
+    }
+}
+
+// A pack of numbers as they are.
+template <class Compute, int Count>
+SMX_HD pack<Compute, Count> widen(pack<Compute, Count> const& values) {
+    return values;
+}
+
+// Each number times another, rounded once; a stored score by one that is a stored one too.
+template <class Compute, int Count>
+SMX_HD void multiply_each(pack<Compute, Count>& values, Compute by) {
+    SMX_UNROLL
+    for (int i = 0; i < Count; ++i) values[i] = rounded_product(values[i], by);
+}
+template <class Element, int Count>
+SMX_HD void multiply_each(detail::raw_pack<Element, Count>& scores, compute_of<Element> by) {
+    if constexpr (SMX_DEVICE_CODE && multiplies_pairs<Element> && Count % 2 == 0) {
+        SMX_UNROLL
+        for (int i = 0; i < Count / 2; ++i) scores.units[i] = dtype<Element>::product_pair(scores.units[i], dtype<Element>::narrow_pair(by, by));
+    } else {
+        scores = detail::raw_pack<Element, Count>::of([&](int i) { return dtype<Element>::narrow(dtype<Element>::widen(scores[i]) * by); });
     }
 }
 

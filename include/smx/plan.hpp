@@ -61,6 +61,7 @@ planned plan(device_limits limits, shaped_input<Input> const& x, Factor const& f
 // Writes one line about a policy, at most `size` bytes with its end; gives the length it would have needed, as snprintf does.
 inline int explain(policy const& p, char* buffer, int size) {
     char const* const waits = p.body == body_kind::resident ? "the row waits in registers"
+                              : p.body == body_kind::compact ? "the row waits in registers as it is stored"
                               : p.body == body_kind::packed ? "rows move through shared memory as one piece"
                               : p.body == body_kind::staged ? "the row's weights wait in shared memory"
                                                             : "the row is read twice";

@@ -6,7 +6,10 @@
 
 SMX_BEGIN
 
-enum class body_kind { resident, packed, staged, online };
+enum class body_kind { resident, compact, packed, staged, online };
+
+// Whether the lanes hold whole rows, as long as policy::columns() says.
+SMX_HD constexpr bool holds_row(body_kind body) { return body != body_kind::staged && body != body_kind::online; }
 
 // The numbers that name a kernel.
 struct policy {
@@ -94,12 +97,13 @@ struct kernel_type {
     static_assert(blocks == 1 || Threads == lanes_per_slice, "the threads of a cluster's blocks are its group's: leave them out");
     // Threads an SM that leave a lane the registers it needs without spills (ptxas 13.0, sm_90): other rows hide a row's latency. With a number,
     // the share of copy on an H200 (and what the next choice got); without, as many as compile without spills.
-    static SMX_HD constexpr int threads_wanted(mask_traits row, int compute_bytes) {
-        int const words = Vec * Packs * compute_bytes / 4;
-        constexpr bool holds_row = Body == body_kind::resident || Body == body_kind::packed;
+    static SMX_HD constexpr int threads_wanted(mask_traits row, int compute_bytes, int held_bytes) {
+        int const words = Vec * Packs * held_bytes / 4;
+        if (held_bytes < compute_bytes) return words <= 32 ? 1024 : words <= 40 ? 896 : 640;
         constexpr bool wide = blocks == 1 && lanes >= 64;  // the edges of a row take one slot a lane
         bool const asks = row.tests || row.biases;
-        if (!holds_row) return 512;
+        if (!holds_row(Body)) return 512;
+        if (words > 56) return 640;
         if (words > 40) return Threads <= 256 && !asks && row.spans_row ? 768 : 512;  // 16384 columns of half 0.98 (512: 0.85)
         if (words > 36) return !asks && row.spans_row ? 1024 : 512;
         if (compute_bytes > 4) return words > 32 ? 640 : 768;
@@ -112,32 +116,36 @@ struct kernel_type {
         if (wide) return row.spans_row || Threads % 64 == 0 ? 1280 : 1152;  // causal, 2048 columns of half 0.955
         return 1024;
     }
-    static SMX_HD constexpr int blocks_per_sm(mask_traits row, int compute_bytes) {
+    static SMX_HD constexpr int blocks_per_sm(mask_traits row, int compute_bytes, int held_bytes) {
         // Threads that an SM of any GPU since 8.0 takes, and 7.5; blocks that one of 8.0, 9.0 and later takes, and one of the others.
         constexpr int most_threads = SMX_ARCH == 750 ? 1024 : 1536;
         constexpr int most_blocks = SMX_ARCH == 750 || SMX_ARCH == 860 || SMX_ARCH == 870 ? 16 : 24;
-        int const wanted = threads_wanted(row, compute_bytes);
+        int const wanted = threads_wanted(row, compute_bytes, held_bytes);
         int const fit = (wanted < most_threads ? wanted : most_threads) / Threads;
         return fit < 1 ? 1 : fit > most_blocks ? most_blocks : fit;
     }
     static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks};
 
     // Of a row in few registers what is hidden is computed too: jumps cost as much, and keep the compiler from overlapping packs.
-    static constexpr hidden_packs parts_as = (Body == body_kind::resident || Body == body_kind::packed) && Vec * Packs <= 32 ? hidden_packs::computed
+    static constexpr hidden_packs parts_as = holds_row(Body) && Vec * Packs <= 32 ? hidden_packs::computed
                                                                                                                              : hidden_packs::skipped;
-    template <class Compute, class Seen, hidden_packs Parts = parts_as>
-    using tile_type = tile<lanes_per_slice, Vec, Packs, Compute, Body == body_kind::online ? kept::scores : kept::weights,
-                           spans_row<Seen> ? hidden_packs::all_or_none : Parts,
-                           mask_biases<Seen> ? product::until_biased : product::until_weighed>;
+    // Stored: what the registers hold of a score, Compute or what it is stored as.
+    template <class Compute, class Seen, hidden_packs Parts = parts_as, class Stored = Compute>
+    using tile_type = tile<lanes_per_slice, Vec, Packs, Compute,
+                           Body == body_kind::online ? kept::scores : same_type<Stored, Compute> ? kept::weights : kept::stored,
+                           spans_row<Seen> ? hidden_packs::all_or_none : Parts, mask_biases<Seen> ? product::until_biased : product::until_weighed, Stored>;
     template <class Operands>
-    using tile_of = tile_type<typename Operands::compute, typename Operands::seen_type>;
+    using held_of = chosen_type<Body == body_kind::compact && !mask_biases<typename Operands::seen_type>, stored_of<typename Operands::input_type>,
+                                typename Operands::compute>;
+    template <class Operands>
+    using tile_of = tile_type<typename Operands::compute, typename Operands::seen_type, parts_as, held_of<Operands>>;
 
     static constexpr int rows_per_block = Threads / lanes_per_slice;  // or per cluster
     static SMX_HD constexpr int64 shared_bytes(row_shape) { return 0; }
     static SMX_HD constexpr bool has_blocks(device_limits limits) { return blocks <= limits.cluster_blocks; }
     // What launch_auto's list is sorted by: the longest row; whether a device may lack what the kernel needs; whether few rows alone take it.
-    static constexpr int64 longest_row = Body == body_kind::resident || Body == body_kind::packed ? value.columns() : most_columns;
-    static constexpr bool runs_anywhere = blocks == 1 && (Body == body_kind::resident || Body == body_kind::online);
+    static constexpr int64 longest_row = holds_row(Body) ? value.columns() : most_columns;
+    static constexpr bool runs_anywhere = blocks == 1 && Body != body_kind::packed && Body != body_kind::staged;
     static constexpr bool is_for_few = false;
     // Blocks that share a row of the shape.
     static SMX_HD constexpr int blocks_for(row_shape) { return blocks; }
@@ -145,9 +153,12 @@ struct kernel_type {
 
 }  // namespace detail
 
+// Each kernel type says by `plain` what is compiled for it: launch_auto's own types add when it runs, not what it does.
+
 // The row waits in registers: up to lanes * Vec * Packs columns.
 template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
 struct resident : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::resident> {
+    using plain = resident;
     static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
         return resident::has_blocks(limits) && shape.cols <= resident::value.columns();
     }
@@ -159,9 +170,26 @@ struct resident : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::res
     }
 };
 
+// The row waits in registers as it is stored, where that is less than numbers to compute with: 16-bit scores, to which nothing is added. Twice
+// the columns a lane, and two exponentials each.
+template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
+struct compact : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::compact> {
+    using plain = compact;
+    static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
+        return compact::has_blocks(limits) && shape.cols <= compact::value.columns();
+    }
+
+    template <class InKernel, class Operands>
+    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int group, void*, uint64*) {
+        int64 const index = first + group;
+        if (index < o.rows.count()) smx::run_resident<typename compact::template tile_of<Operands>>(g, o, index);
+    }
+};
+
 // Several rows that touch in memory move as one piece, by bulk copies: any length and address at the speed of the copy.
 template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
 struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packed> {
+    using plain = packed;
     static_assert(packed::lanes <= 32, "the lanes of a packed row lie in one warp");
 
     static SMX_HD constexpr int64 shared_bytes(row_shape shape) { return packed::rows_per_block * shape.cols * shape.element_bytes + 32; }
@@ -184,6 +212,7 @@ struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packe
 // Weights wait in shared memory, a chunk at a time: as long a row as the device has shared memory for.
 template <class Group, int Vec, int Packs>
 struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_size<Group>, body_kind::staged> {
+    using plain = chunked_staged;
     static_assert(detail::group_blocks<Group> == 1, "a staged row waits in the shared memory of one block: write resident or chunked_online");
 
     static SMX_HD constexpr int64 shared_bytes(row_shape shape) {
@@ -206,6 +235,7 @@ struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_siz
 // The row is read twice: any length, no memory.
 template <class Group, int Vec, int Packs>
 struct chunked_online : detail::kernel_type<Group, Vec, Packs, detail::usual_threads<Group>, body_kind::online> {
+    using plain = chunked_online;
     static SMX_HD constexpr bool can_run(row_shape, device_limits limits) { return chunked_online::has_blocks(limits); }
 
     template <class InKernel, class Operands>

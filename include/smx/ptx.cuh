@@ -12,6 +12,20 @@ SMX_DEVICE float exp2_approx(float x) {
     return y;
 }
 
+// Each half of a word all its sign bit.
+SMX_DEVICE unsigned signs_spread(unsigned word) {
+    unsigned spread;
+    asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(spread) : "r"(word));
+    return spread;
+}
+
+// 0 for a number of 0 or above, which the compiler does not know.
+SMX_DEVICE unsigned zero_of(int number) {
+    unsigned zero;
+    asm("shr.u32 %0, %1, 31;" : "=r"(zero) : "r"(number));
+    return zero;
+}
+
 // 1 / x, error under 1 unit in the last place, exact for powers of two.
 SMX_DEVICE float reciprocal_approx(float x) {
     float y;
@@ -42,6 +56,32 @@ SMX_DEVICE unsigned floats_to_halves(float low, float high) {
 SMX_DEVICE unsigned floats_to_bfloat16s(float low, float high) {
     unsigned word;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+}
+
+// The larger number in each half of a word; the other one where that is NaN.
+SMX_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
+    unsigned word;
+    asm("max.f16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
+    return word;
+}
+
+// Two products, subnormals included; of bfloat16s by a sum with -0, which 8.0 has.
+SMX_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
+    unsigned word;
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
+    return word;
+}
+
+SMX_DEVICE unsigned product_of_bfloat16s(unsigned a, unsigned b) {
+    unsigned word;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(word) : "r"(a), "r"(b), "r"(0x80008000u));
+    return word;
+}
+
+SMX_DEVICE unsigned larger_bfloat16s(unsigned a, unsigned b) {
+    unsigned word;
+    asm("max.bf16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
     return word;
 }
 #endif

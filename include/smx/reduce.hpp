@@ -67,6 +67,26 @@ SMX_HD Compute folded(pack<Compute, Width> values, Op op) {
     return values[0];
 }
 
+namespace detail {
+// The largest scores of a lane, one for each place in a pack: independent, and what a compiler can vectorise.
+template <class Tile>
+SMX_HD auto tops_of(Tile const& t) {
+    using compute = typename Tile::compute;
+    if constexpr (Tile::is_stored) {
+        auto tops = hidden_scores<typename Tile::held_pack>();
+        t.for_live_packs([&](int p) { tops = larger(tops, t.middle[p]); });
+        return widen<compute>(tops);
+    } else {
+        pack<compute, Tile::vec> tops = filled_pack<Tile::vec>(neg_inf<compute>());
+        t.for_live_packs([&](int p) {
+            SMX_UNROLL
+            for (int i = 0; i < Tile::vec; ++i) tops[i] = Tile::begins_with(p) ? t.middle[p][i] : raised(tops[i], t.middle[p][i]);
+        });
+        return tops;
+    }
+}
+}  // namespace detail
+
 // The scores that one lane holds; a tile that keeps weights holds them afterwards.
 template <class Tile>
 SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
@@ -74,28 +94,23 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
     int const edges = t.edges_to_visit();
     bool const has_edges = t.has_edges();
 
-    // One running value for each place in a pack: independent, and what a compiler can vectorise.
-    pack<compute, Tile::vec> tops = filled_pack<Tile::vec>(neg_inf<compute>());
-    t.for_live_packs([&](int p) {
-        SMX_UNROLL
-        for (int i = 0; i < Tile::vec; ++i) tops[i] = Tile::begins_with(p) ? t.middle[p][i] : raised(tops[i], t.middle[p][i]);
-    });
-    compute max = folded(tops, [](compute top, compute next) { return raised(top, next); });
+    compute max = folded(detail::tops_of(t), [](compute top, compute next) { return raised(top, next); });
     if (has_edges) {
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) max = raised(max, t.edge[i]);
     }
 
-    constexpr bool keeps_weights = Tile::keeps == kept::weights;
+    constexpr bool keeps_weights = Tile::keeps != kept::scores;
     compute const anchored = anchor(max);
     compute const slope = slope_of(keeps_weights ? t.factor : compute(1));
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
     t.for_live_packs([&](int p) {
+        auto const scores = widen<compute>(t.middle[p]);
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) {
-            compute const w = weight(t.middle[p][i], anchored, slope);
+            compute const w = weight(scores[i], anchored, slope);
             sums[i] = Tile::begins_with(p) ? w : sums[i] + w;
-            if constexpr (keeps_weights) t.middle[p][i] = w;
+            if constexpr (Tile::keeps == kept::weights) t.middle[p][i] = w;
         }
     });
     compute sum = folded(sums, plus());
@@ -108,6 +123,10 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
         }
     }
     if constexpr (keeps_weights) {
+        if constexpr (Tile::is_stored) {
+            t.anchored = anchored;
+            t.slope = slope;
+        }
         max = rounded_product(max, t.factor);
         t.max = max;
     }

@@ -25,13 +25,47 @@ SMX_HD constexpr Real smallest_waiting_factor() {
     }
 }
 
+// A factor as the product of two: one that turns a stored score into another, exactly or so that no weight is the other for it, and one that can
+// wait.
+template <class Real>
+struct split_factor {
+    Real for_stored, waiting;
+
+    SMX_HD explicit split_factor(Real factor) : for_stored(factor), waiting(1) {
+        Real const size = factor < 0 ? -factor : factor;
+        if (!(size > 0 && size <= largest_finite)) return;  // 0, infinity or NaN: the product is one of them
+        for_stored = factor < 0 ? Real(-1) : Real(1);
+        waiting = size;
+        if (size < smallest_waiting_factor<Real>()) {  // scores that fall to 0 by this differ by nothing that shows
+            for_stored *= tiny;
+            waiting *= 1 / tiny;
+        } else if (size > largest_waiting_factor<Real>()) {  // scores that rise to infinity by this are infinite as products
+            for_stored *= 4;
+            waiting /= 4;
+        }
+    }
+
+private:
+    static constexpr Real tiny = bit_cast<Real>(0x33800000u);  // 2^-24, the smallest half
+    static constexpr Real largest_finite = bit_cast<Real>(0x7f7fffffu);
+};
+
 // Each score becomes score * factor, rounded once; -inf times a factor of 0 or below makes the row NaN.
 // Callers   any lane, on its own
-// Cost      one product an element; none where a bias is awaited, or the tile will keep weights and the factor is above 0 and neither tiny nor huge
+// Cost      one product an element; none where a bias is awaited, or the tile does not keep scores and the factor is above 0 and neither tiny nor huge
 template <class Tile>
 SMX_HD void scale(Tile& t, typename Tile::compute factor) {
     using compute = typename Tile::compute;
-    if constexpr (Tile::keeps == kept::weights || Tile::awaits_bias) {
+    if constexpr (Tile::is_stored) {
+        factor *= t.factor;  // an earlier scale
+        if (factor >= smallest_waiting_factor<compute>() && factor <= largest_waiting_factor<compute>()) {
+            t.factor = factor;
+            return;
+        }
+        split_factor<compute> const split(factor);
+        t.factor = split.waiting;
+        factor = split.for_stored;
+    } else if constexpr (Tile::keeps == kept::weights || Tile::awaits_bias) {
         if (t.factor != compute(1)) t.settle_factor();  // an earlier scale: after a load the factor is 1, as the compiler sees
         if (Tile::awaits_bias) {
             t.factor = factor;

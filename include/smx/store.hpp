@@ -6,6 +6,19 @@
 
 SMX_BEGIN
 
+namespace detail {
+// What normalize left of pack p to be done.
+template <class Tile>
+SMX_HD pack<typename Tile::compute, Tile::vec> probabilities_of(Tile const& t, int p) {
+    auto values = widen<typename Tile::compute>(t.middle[p]);
+    if constexpr (Tile::is_stored) {
+        SMX_UNROLL
+        for (int i = 0; i < Tile::vec; ++i) values[i] = weight(values[i], t.anchored, t.slope) * t.share + t.filling;
+    }
+    return values;
+}
+}  // namespace detail
+
 // Writes every column the tile covers, hidden ones too. With an output that says hidden::keep, the columns outside the span are left as they
 // are, and so is an empty row.
 // Requires  the span that load was given, and the statistics of the whole row
@@ -20,26 +33,35 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     auto const mine = detail::from_column(target, t.map.mine);
     auto const store_whole = [&](int p, bool exists) {
         if constexpr (detail::has_whole_packs<decltype(target), Tile::vec>) {
-            mine.template store_whole<Tile::vec>(exists, Tile::distance(p), t.middle[p]);
+            mine.template store_whole<Tile::vec>(exists, Tile::distance(p), detail::probabilities_of(t, p));
         }
     };
     auto const store_any = [&](int p, bool exists) {
         if (!exists) return;
         int const col = t.pack_column(p);
+        auto const values = detail::probabilities_of(t, p);
         if (keeps && (col < span.begin || col + Tile::vec > span.end)) {
             SMX_UNROLL
             for (int i = 0; i < Tile::vec; ++i) {
-                pack<compute, 1> const one{{t.middle[p][i]}};
+                pack<compute, 1> const one{{values[i]}};
                 if (col + i >= span.begin && col + i < span.end) target.template store<1>(col + i, one);
             }
         } else {
-            mine.template store<Tile::vec>(Tile::distance(p), t.middle[p]);
+            mine.template store<Tile::vec>(Tile::distance(p), values);
         }
     };
     // Asked once, where a lane has few packs: the answers for 8 take registers that it has not.
+    constexpr bool asks_once = SMX_DEVICE_CODE && !keeps && (Tile::packs <= 4 || Tile::is_stored) && detail::has_whole_packs<decltype(target), Tile::vec>;
     bool whole = false;
-    if constexpr (SMX_DEVICE_CODE && !keeps && Tile::packs <= 4 && detail::has_whole_packs<decltype(target), Tile::vec>) whole = mine.template takes_whole<Tile::vec>();
-    if (whole) {
+    if constexpr (asks_once) whole = mine.template takes_whole<Tile::vec>();
+    if constexpr (asks_once && Tile::is_stored) {
+        // What is worked out here is long: once for both ways.
+        t.for_all_packs([&](int p, bool exists) {
+            auto const values = detail::probabilities_of(t, p);
+            mine.template store_whole<Tile::vec>(exists && whole, Tile::distance(p), values);
+            if (exists && !whole) mine.template store_in_pieces<Tile::vec>(Tile::distance(p), values);
+        });
+    } else if (whole) {
         t.for_all_packs(store_whole);
     } else {
         t.for_all_packs(store_any);

@@ -74,6 +74,11 @@ struct memory_output_row {
         detail::raw_pack<Element, Width> const raw = narrow<Element>(values);
         if (wanted) detail::write_as<detail::accesses<Element, Width>::widest, Traffic>(start + col, raw);
     }
+    // And one where packs cannot.
+    template <int Width, class Compute>
+    SMX_HD void store_in_pieces(int col, pack<Compute, Width> const& values) const {
+        detail::write_pieces<Traffic>(start + col, narrow<Element>(values));
+    }
 };
 
 // Shape     data: batch x heads x queries x keys, `step` elements apart, key stride 1

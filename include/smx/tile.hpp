@@ -34,15 +34,19 @@ enum class product {
 enum class kept {
     scores,   // what it held before: any normalisation can follow
     weights,  // exp(score - max), max over the lane's own slots: half the exponentials, and the scale is folded into them; for softmax alone
+    stored,   // packs of scores as they lie in memory, for more columns in the registers: the same weights, worked out for the sum and again for
+              // the store; for softmax of 16-bit scores without biases
 };
 
 // Shape     Packs packs of Vec columns a lane, and the elements before the first and after the last pack of the row, dealt out to the lanes
 // Requires  cover() is given at most capacity columns beyond the head, and a head of 0 to Vec - 1
 template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept::scores, hidden_packs Hidden = hidden_packs::skipped,
-          product Product = product::until_weighed>
+          product Product = product::until_weighed, class Stored = Compute>
 struct tile {
     static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");
     static_assert(Lanes >= 1 && Packs >= 1 && Packs <= 32, "a tile has at least one lane, and 1 to 32 packs a lane");
+    static_assert((Kept == kept::stored) == !same_type<Stored, Compute>, "a tile with kept::stored, and no other, names what is stored");
+    static_assert(Kept != kept::stored || Product != product::until_biased, "biased scores are not stored ones: write kept::weights");
     using compute = Compute;
     static constexpr int lanes = Lanes;
     static constexpr int vec = Vec;
@@ -59,11 +63,16 @@ struct tile {
     static constexpr int stripes = (Packs + packs_per_stripe - 1) / packs_per_stripe;
     static constexpr bool in_stripes = packs_per_stripe > 1;
 
-    pack<Compute, Vec> middle[Packs];
-    pack<Compute, (edges > 0 ? edges : 1)> edge;
+    static constexpr bool is_stored = Kept == kept::stored;
+    using held_pack = chosen_type<is_stored, detail::raw_pack<Stored, Vec>, pack<Compute, Vec>>;
+
+    held_pack middle[Packs];
+    pack<Compute, (edges > 0 ? edges : 1)> edge;  // holds weights where the packs are kept as stored
     column_map map;
     Compute factor = Compute(1);  // what the slots are still to be multiplied by: above 0 and finite, unless a bias is awaited
-    Compute max;                  // of the scores, from the reduction on, where weights are kept
+    Compute max;                  // of the scores, from the reduction on, where they are not kept
+    // Of packs kept as stored: a weight is weight(score, anchored, slope), and a probability that times share, plus filling.
+    Compute anchored, slope, share, filling;
 
     // Takes columns [begin, end), the first `head` of which come before the first pack, and of which `visible` can be seen.
     SMX_HD void cover(int rank, interval part, int head, interval visible) {
@@ -155,8 +164,7 @@ struct tile {
     SMX_HD void multiply(Compute by) {
         for_live_packs([&](int p) {
             if (!touches_seen(p)) return;
-            SMX_UNROLL
-            for (int i = 0; i < Vec; ++i) middle[p][i] = rounded_product(middle[p][i], by);
+            multiply_each(middle[p], by);
         });
         settle_products(middle);
         if (!has_edges()) return;
@@ -170,6 +178,7 @@ struct tile {
 
     // Does the product that waits: what follows looks at the scores themselves.
     SMX_HD void settle_factor() {
+        static_assert(!is_stored, "a product would not be a stored score: write kept::weights");
         if constexpr (Kept == kept::weights || awaits_bias) {
             multiply(factor);
             factor = Compute(1);
@@ -190,6 +199,7 @@ struct tile {
     // Calls visit(column, value&) for every column this lane holds.
     template <class Visit>
     SMX_HD void for_columns(Visit const& visit) {
+        static_assert(!is_stored, "a tile with kept::stored holds no probabilities: write kept::weights");
         int const in_use = packs_to_visit();
         SMX_UNROLL
         for (int p = 0; p < in_use; ++p) {
@@ -215,28 +225,18 @@ struct tile {
     // Slots to walk through. On a GPU all of them, in unrolled loops: stripes that are not live are jumped over, edges only when the row has
     // none. On the CPU those the part fills.
     SMX_HD int packs_to_visit() const {
-#if SMX_DEVICE_CODE
-        return Packs;
-#else
+        if constexpr (SMX_DEVICE_CODE) return Packs;
         int const in_part = (map.last - map.first) / Vec - map.rank;
         return in_part <= 0 ? 0 : (in_part + Lanes - 1) / Lanes;
-#endif
     }
     SMX_HD int stripes_to_visit() const {
-#if SMX_DEVICE_CODE
-        return stripes;
-#else
-        return (packs_to_visit() + packs_per_stripe - 1) / packs_per_stripe;
-#endif
+        return SMX_DEVICE_CODE ? stripes : (packs_to_visit() + packs_per_stripe - 1) / packs_per_stripe;
     }
     SMX_HD bool has_edges() const { return edges > 0 && (map.first - map.begin) + (map.end - map.last) != 0; }
     SMX_HD int edges_to_visit() const {
-#if SMX_DEVICE_CODE
-        return edges;
-#else
+        if constexpr (SMX_DEVICE_CODE) return edges;
         int const in_part = (map.first - map.begin) + (map.end - map.last) - map.rank;
         return in_part <= 0 ? 0 : (in_part + Lanes - 1) / Lanes;
-#endif
     }
 
 private:

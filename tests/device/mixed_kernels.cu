@@ -8,8 +8,9 @@ namespace {
 template <class X, class Y>
 runner_list converting() {
     constexpr int vec = smx::pack_columns_of<smx::dense_input<X>>;
-    return kernels<X, Y, family::structured>(smx::kernel_list<smx::resident<smx::warp_group<8>, vec, 4>,
-                                                              smx::chunked_staged<smx::block_group<64>, vec, 2>>());
+    return kernels<X, Y, family::structured>(
+        smx::kernel_list<smx::resident<smx::warp_group<8>, vec, 4>, smx::compact<smx::warp_group<8>, vec, 5>,
+                         smx::chunked_staged<smx::block_group<64>, vec, 2>>());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ using smx::block_group;
 using smx::chunked_online;
 using smx::chunked_staged;
 using smx::cluster_group;
+using smx::compact;
 using smx::resident;
 using smx::thread_group;
 using smx::warp_group;
@@ -30,11 +31,18 @@ using cluster_list =
                      resident<cluster_group<128, 16>, 8, 1>, chunked_online<cluster_group<64, 4>, 8, 1>,
                      chunked_online<cluster_group<128, 16>, 2, 2>>;
 
-using keep_list = smx::kernel_list<resident<thread_group, 4, 8>, resident<warp_group<8>, 8, 4>,
-                                   resident<block_group<64>, 8, 2>, resident<cluster_group<64, 4>, 8, 1>,
-                                   chunked_staged<warp_group<32>, 8, 1>, chunked_online<block_group<64>, 8, 1>>;
+// Scores that wait as they are stored, in packs of one column to 16 and more packs than numbers would have room for.
+using compact_list = smx::kernel_list<compact<thread_group, 8, 2>, compact<warp_group<2>, 1, 9>,
+                                      compact<warp_group<8>, 2, 5>, compact<warp_group<32>, 16, 2>,
+                                      compact<block_group<96>, 4, 7>, compact<cluster_group<64, 4>, 8, 12>>;
 
-using scale_list = smx::kernel_list<resident<warp_group<16>, 8, 2>, chunked_online<block_group<64>, 8, 1>>;
+using keep_list =
+    smx::kernel_list<resident<thread_group, 4, 8>, compact<block_group<64>, 8, 2>, resident<warp_group<8>, 8, 4>,
+                     resident<block_group<64>, 8, 2>, resident<cluster_group<64, 4>, 8, 1>,
+                     chunked_staged<warp_group<32>, 8, 1>, chunked_online<block_group<64>, 8, 1>>;
+
+using scale_list = smx::kernel_list<resident<warp_group<16>, 8, 2>, compact<warp_group<16>, 8, 2>,
+                                    chunked_online<block_group<64>, 8, 1>>;
 
 // Rows that touch, moved by bulk copies.
 template <int Vec>
@@ -49,6 +57,8 @@ runner_list other_kernels() {
     for (auto const& part :
          {kernels<smx::half, smx::half, family::composed>(cluster_list()),
           kernels<double, double, family::structured>(cluster_list()),
+          kernels<smx::half, smx::half, family::structured>(compact_list()),
+          kernels<smx::bfloat16, smx::bfloat16, family::flags>(compact_list()),
           kernels<smx::half, smx::half, family::composed>(packed_list<8>()),
           kernels<float, float, family::none, factor_type::fixed, smx::hidden::zeros, sums::none>(packed_list<4>()),
           kernels<double, double, family::structured>(packed_list<2>()),

@@ -115,7 +115,7 @@ SMX_DEVICE_TEST(rule, one_finite_score_takes_all) {
 SMX_DEVICE_TEST(rule, factors) {
     for (runner const& kernel : device::kernels_of(where)) {
         bool right = true;
-        for (double factor : {0.0, -1.0, -0.125, 1e-5, 3.0, 0.08838834764831845}) {
+        for (double factor : {0.0, -1.0, -0.125, 1e-5, 3.0, 0.08838834764831845, 1e-37, -1e-39, 2e38}) {
             for (int kind = 0; kind < 3; ++kind) {
                 problem p = small(kernel, {2, 3, 2, 19}, 53);
                 if (!device::can_take(kernel, 19, where) || !right) continue;

@@ -64,10 +64,6 @@ template <class Kernel>
 struct by_itself<smx::detail::uneven<Kernel>> : by_itself<Kernel> {};
 template <class Kernel>
 struct by_itself<smx::detail::few<Kernel>> : by_itself<Kernel> {};
-template <class Kernel, class Roomier>
-struct by_itself<smx::detail::snug<Kernel, Roomier>> {
-    using type = smx::detail::fitted<Kernel>;
-};
 
 // All kernels of a list with the same types.
 template <class X, class Y, family Family, factor_type Factor = factor_type::any,
