@@ -11,22 +11,17 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CUDA_STANDARD 17)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 
-# The compute capability of every GPU of this machine. Where there is none: an old and a new one for the tests, and one for
-# programs, which then are only seen to compile.
-function(smx_default_architectures tests programs)
-    set(${tests} 75 90 PARENT_SCOPE)
-    set(${programs} 90 PARENT_SCOPE)
+# The compute capability of every GPU of this machine, or nothing.
+function(smx_find_gpus result)
+    set(${result} PARENT_SCOPE)
     find_program(SMX_NVIDIA_SMI nvidia-smi)
     if(SMX_NVIDIA_SMI)
         execute_process(COMMAND ${SMX_NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
             OUTPUT_VARIABLE capabilities ERROR_QUIET)
         string(REGEX MATCHALL "[0-9]+\\.[0-9]" capabilities "${capabilities}")
-        if(capabilities)
-            list(REMOVE_DUPLICATES capabilities)
-            string(REPLACE "." "" capabilities "${capabilities}")
-            set(${tests} ${capabilities} PARENT_SCOPE)
-            set(${programs} ${capabilities} PARENT_SCOPE)
-        endif()
+        list(REMOVE_DUPLICATES capabilities)
+        string(REPLACE "." "" capabilities "${capabilities}")
+        set(${result} ${capabilities} PARENT_SCOPE)
     endif()
 endfunction()
 
@@ -34,13 +29,23 @@ set(smx_cuda OFF)
 if(NOT SMX_CUDA STREQUAL "OFF")
     check_language(CUDA)
     if(CMAKE_CUDA_COMPILER)
-        set(smx_program_architectures ${CMAKE_CUDA_ARCHITECTURES})
+        set(smx_old_architecture) # one more for some of the tests
         if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-            smx_default_architectures(CMAKE_CUDA_ARCHITECTURES smx_program_architectures)
+            smx_find_gpus(CMAKE_CUDA_ARCHITECTURES)
+            if(NOT CMAKE_CUDA_ARCHITECTURES)
+                # Kernels are only seen to compile: for a new GPU, and the tests that need no such thing for an old one.
+                set(CMAKE_CUDA_ARCHITECTURES 90)
+                set(smx_old_architecture 75)
+            endif()
         endif()
         enable_language(CUDA)
         find_package(CUDAToolkit REQUIRED)
         set(smx_cuda ON)
+        if(smx_old_architecture AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+            # Nobody runs them here: two thirds of the compiler's time.
+            add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max>)
+            message(STATUS "smx: no GPU here: kernels compile in less time and are slow; -DCMAKE_CUDA_ARCHITECTURES=... makes fast ones")
+        endif()
         message(STATUS "smx: CUDA ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
     elseif(SMX_CUDA STREQUAL "ON")
         message(FATAL_ERROR "smx: SMX_CUDA is ON and no CUDA compiler was found: install the CUDA toolkit, "
@@ -71,17 +76,12 @@ function(smx_executable added name)
     set(${added} ON PARENT_SCOPE)
 endfunction()
 
-# smx_test(NAME LABEL host|build|device SOURCES ...)      one GoogleTest runner; its tests are ctest tests
+# smx_test(NAME LABEL host|threads|device SOURCES ...)      one GoogleTest runner; its tests are ctest tests
 function(smx_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES")
     smx_executable(added ${name} ${arg_SOURCES})
     if(added)
-        target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests) # "support/reference.hpp"
-        target_link_libraries(${name} PRIVATE GTest::gtest_main)
-        if(arg_LABEL STREQUAL "host")
-            # -O3 takes the compiler twice as long; examples and benches have it.
-            target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O2>)
-        endif()
+        target_link_libraries(${name} PRIVATE smx_test_options GTest::gtest_main)
         gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${arg_LABEL})
     endif()
 endfunction()
@@ -123,6 +123,11 @@ set(BENCHMARK_ENABLE_TESTING OFF)
 set(BENCHMARK_ENABLE_INSTALL OFF)
 if(SMX_BUILD_TESTS)
     smx_find(GTest GTest::gtest_main https://github.com/google/googletest.git v1.14.0)
+    add_library(smx_test_options INTERFACE)
+    target_include_directories(smx_test_options INTERFACE ${PROJECT_SOURCE_DIR}/tests) # "support/reference.hpp"
+    target_link_libraries(smx_test_options INTERFACE smx::smx smx_warnings GTest::gtest)
+    # -O3 takes the compiler twice as long or more; examples, benches and tests that ask for it have it.
+    target_compile_options(smx_test_options INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 endif()
 if(SMX_BUILD_BENCH)
     smx_find(benchmark benchmark::benchmark https://github.com/google/benchmark.git v1.8.3)

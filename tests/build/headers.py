@@ -33,19 +33,24 @@ def plain(compiler, scratch):
 
 
 def nvcc(scratch):
-    """nvcc: every header for every architecture in one command; none emits a kernel.
+    """nvcc: everything for every architecture, each header for an old and a new one; none emits a kernel.
 
     PyTorch's macros reach only what includes the toolkit's half headers (layers.py sees to it): those, and everything.
     """
     source, made = scratch / "alone.cu", scratch / "alone.o"
     known = must(NVCC, "--list-gpu-arch").split()
-    every = ["-gencode=arch=compute_%d,code=sm_%d" % (arch, arch) for arch in ARCHITECTURES if "compute_%d" % arch in known]
+
+    def compile_for(architectures):
+        return ["-gencode=arch=compute_%d,code=sm_%d" % (arch, arch) for arch in architectures if "compute_%d" % arch in known]
+
+    every, ends = compile_for(ARCHITECTURES), compile_for([min(ARCHITECTURES), max(ARCHITECTURES)])
     print(len(every), "architectures")
     bare = ["-arch=sm_90", "-Xcompiler=-fno-exceptions,-fno-rtti", *NO_HALF]
     command = [NVCC, "-std=c++17", "-c", "-o", made, *NVCC_WARNINGS, "-I", INCLUDE]
     for header in headers():
         source.write_text(alone(header))
-        for variant in [every, bare] if header in CUDA_TYPES | {"smx/smx.cuh"} else [every]:
+        whole = header in CUDA_TYPES | {"smx/smx.cuh"}
+        for variant in [every, bare] if whole else [ends]:
             code, said = run(*command, *variant, source)
             if code == 0 and b"__device_stub__" in made.read_bytes():
                 code, said = 1, "it emits a kernel"

@@ -4,49 +4,51 @@
 
 #include "lanes/row_sweep.hpp"
 
+namespace lanes {
+
 namespace {
 
 template <class T, class Body, class Tile>
 void every_offset() {
-    int const lengths[] = {1, 7, 8, 9, 16, 17, 31, 63, 100, 127};
-    for (int cols : lengths) {
+    auto const row = runner<fibers, Body, Tile, T>();
+    any_mask const& mask = mask_named("both_of_five");
+    for (int cols : {1, 7, 8, 9, 16, 17, 31, 63, 100, 127}) {
         support::mask_material const material(support::shape4{1, 1, 3, cols}, 5);
         auto const scores = support::make_scores<T>(support::pattern::mild, static_cast<std::size_t>(cols), cols, 3);
         for (std::size_t x_offset = 1; x_offset <= 17; ++x_offset) {
             for (std::size_t y_offset : {x_offset, x_offset * 5 % 17, std::size_t{0}}) {
-                support::row_options options;
+                row_options options;
                 options.x_offset = x_offset;
                 options.y_offset = y_offset;
                 options.factor = 0.3;
-                std::string const wrong = support::check_row<support::fibers, Body, Tile, T, T>(
-                    support::answered<support::erased_case<support::everything_case, typename Tile::compute>>(material),
-                    material, scores, 0, 0, 1, options);
-                ASSERT_EQ(wrong, "") << "cols " << cols << ", x offset " << x_offset << ", y offset " << y_offset;
+                ASSERT_EQ(check_row(row, mask, material, scores, 0, 0, 1, options), "")
+                    << "cols " << cols << ", x offset " << x_offset << ", y offset " << y_offset;
             }
         }
     }
 }
 
-TEST(addresses, half_on_one_lane) { every_offset<smx::half, support::staged_body, smx::tile<1, 16, 2>>(); }
-TEST(addresses, half_on_four_lanes) { every_offset<smx::half, support::resident_body, smx::tile<4, 8, 4>>(); }
-TEST(addresses, half_on_thirty_two_lanes) { every_offset<smx::half, support::online_body, smx::tile<32, 8, 1>>(); }
-TEST(addresses, float_on_sixteen_lanes) { every_offset<float, support::resident_weights_body, smx::tile<16, 4, 2>>(); }
-TEST(addresses, double_on_two_lanes) { every_offset<double, support::resident_body, smx::tile<2, 4, 16, double>>(); }
+TEST(addresses, half_on_one_lane) { every_offset<smx::half, staged_body, smx::tile<1, 16, 2>>(); }
+TEST(addresses, half_on_four_lanes) { every_offset<smx::half, resident_body, smx::tile<4, 8, 4>>(); }
+TEST(addresses, half_on_thirty_two_lanes) { every_offset<smx::half, online_body, smx::tile<32, 8, 1>>(); }
+TEST(addresses, float_on_sixteen_lanes) { every_offset<float, resident_weights_body, smx::tile<16, 4, 2>>(); }
+TEST(addresses, double_on_two_lanes) { every_offset<double, resident_body, smx::tile<2, 4, 16, double>>(); }
 
 // The row's bits with x and y at these offsets.
 template <class T, class Body, class Numbers>
 std::vector<T> bits_of_row(std::vector<T> const& scores, std::size_t x_offset, std::size_t y_offset) {
-    using Tile = support::tile_of<Numbers, Body, smx::no_mask>;
+    auto const row = runner<fibers, Body, Numbers, T>();
     int const cols = static_cast<int>(scores.size());
     support::guarded_buffer<T> const x(scores, x_offset);
     support::guarded_buffer<T> y(scores.size(), y_offset);
-    support::guarded_buffer<unsigned char> memory(Body::template memory<Tile>(cols));
-    std::vector<smx::statistics<float>> stats(static_cast<std::size_t>(Tile::lanes));
-    support::shape4 const shape{1, 1, 1, cols};
-    support::row_options options;
+    support::guarded_buffer<unsigned char> memory(row.keeper_bytes(cols));
+    std::vector<smx::statistics<float>> stats(static_cast<std::size_t>(row.lanes));
+    row_options options;
     options.factor = 0.37;
-    support::detail::run_row<support::fibers, Body, Tile, T, T>(
-        smx::no_mask(), smx::row_id{0, 0, 0, 0, cols}, shape, options, x.data(), y.data(), memory.data(), stats.data());
+    any_mask const& mask = mask_named("no_mask");
+    support::mask_material const material(support::shape4{1, 1, 1, cols}, 1);
+    row.run_for(mask.kind)(mask, material, smx::row_id{0, 0, 0, 0, cols}, options,
+                           {x.data(), y.data(), memory.data(), stats.data()});
     return std::vector<T>(y.data(), y.data() + y.size());
 }
 
@@ -67,13 +69,15 @@ void same_bits() {
 }
 
 TEST(addresses, same_bits_where_x_is_aligned_alike) {
-    same_bits<float, support::resident_body, smx::tile<4, 4, 8>>();
-    same_bits<float, support::staged_body, smx::tile<8, 4, 1>>();
-    same_bits<smx::half, support::online_body, smx::tile<4, 8, 1>>();
+    same_bits<float, resident_body, smx::tile<4, 4, 8>>();
+    same_bits<float, staged_body, smx::tile<8, 4, 1>>();
+    same_bits<smx::half, online_body, smx::tile<4, 8, 1>>();
 }
 
 // Packs end where the row ends: memory before x and behind it cannot be read, and is not.
 TEST(addresses, nothing_is_read_on_either_side) {
+    auto const row = runner<fibers, resident_body, smx::tile<4, 8, 4>, smx::half>();
+    any_mask const& mask = mask_named("no_mask");
     for (support::fence side : {support::fence::before, support::fence::behind}) {
         for (int cols = 1; cols <= 128; ++cols) {
             auto const scores =
@@ -81,9 +85,8 @@ TEST(addresses, nothing_is_read_on_either_side) {
             support::fenced_buffer<smx::half> const x(scores, side);
             support::fenced_buffer<smx::half> y(scores.size(), side);
             std::vector<smx::statistics<float>> stats(4);
-            support::detail::run_row<support::fibers, support::resident_body, smx::tile<4, 8, 4>, smx::half, smx::half>(
-                smx::no_mask(), smx::row_id{0, 0, 0, 0, cols}, support::shape4{1, 1, 1, cols}, {}, x.data(), y.data(),
-                nullptr, stats.data());
+            row.run_for(mask.kind)(mask, support::mask_material(support::shape4{1, 1, 1, cols}, 1),
+                                   smx::row_id{0, 0, 0, 0, cols}, {}, {x.data(), y.data(), nullptr, stats.data()});
             double sum = 0;
             for (int k = 0; k < cols; ++k) sum += support::stored<smx::half>::value(y[static_cast<std::size_t>(k)]);
             ASSERT_NEAR(sum, 1.0, 2e-3) << cols;
@@ -92,3 +95,5 @@ TEST(addresses, nothing_is_read_on_either_side) {
 }
 
 }  // namespace
+
+}  // namespace lanes

@@ -1,50 +1,33 @@
 // Both bodies for every pair of storage types: one rounding at the store, arithmetic in double where x is double.
 #include "lanes/row_sweep.hpp"
 
+namespace lanes {
+
 namespace {
 
 template <class X, class Y>
-struct pair_of {
-    using x = X;
-    using y = Y;
-};
-
-using pairs =
-    ::testing::Types<pair_of<float, smx::half>, pair_of<float, smx::bfloat16>, pair_of<float, double>,
-                     pair_of<smx::half, smx::half>, pair_of<smx::half, float>, pair_of<smx::bfloat16, smx::bfloat16>,
-                     pair_of<smx::bfloat16, float>, pair_of<smx::bfloat16, smx::half>, pair_of<double, double>,
-                     pair_of<double, float>, pair_of<double, smx::half>>;
-
-struct pair_names {
-    template <class Pair>
-    static std::string GetName(int) {
-        return std::string(support::stored<typename Pair::x>::name) + "_to_" + support::stored<typename Pair::y>::name;
+void sweep_pair() {
+    using compute = smx::compute_of<X>;
+    for (char const* name : {"no_mask", "both_of_five"}) {
+        any_mask const& mask = mask_named(name);
+        sweep(runner<fibers, staged_body, smx::tile<1, 16, 4, compute>, X, Y>(), mask);
+        sweep(runner<fibers, resident_body, smx::tile<8, 8, 4, compute>, X, Y>(), mask);
+        sweep(runner<fibers, online_body, smx::tile<32, 8, 1, compute>, X, Y>(), mask);
     }
-};
-
-template <class Pair>
-class dtypes : public ::testing::Test {
-public:
-    using x = typename Pair::x;
-    using y = typename Pair::y;
-    using compute = smx::compute_of<x>;
-
-    template <class Body, class Tile>
-    static void sweep() {
-        lanes::sweep<Body, Tile, support::no_mask_case, x, y>();
-        lanes::sweep<Body, Tile, support::everything_case, x, y>();
-    }
-};
-TYPED_TEST_SUITE(dtypes, pairs, pair_names);
-
-TYPED_TEST(dtypes, one_lane_staged) {
-    this->template sweep<support::staged_body, smx::tile<1, 16, 4, typename TestFixture::compute>>();
 }
-TYPED_TEST(dtypes, eight_lanes_resident) {
-    this->template sweep<support::resident_body, smx::tile<8, 8, 4, typename TestFixture::compute>>();
-}
-TYPED_TEST(dtypes, thirty_two_lanes_online) {
-    this->template sweep<support::online_body, smx::tile<32, 8, 1, typename TestFixture::compute>>();
-}
+
+TEST(dtypes, float_to_half) { sweep_pair<float, smx::half>(); }
+TEST(dtypes, float_to_bfloat16) { sweep_pair<float, smx::bfloat16>(); }
+TEST(dtypes, float_to_double) { sweep_pair<float, double>(); }
+TEST(dtypes, half_to_half) { sweep_pair<smx::half, smx::half>(); }
+TEST(dtypes, half_to_float) { sweep_pair<smx::half, float>(); }
+TEST(dtypes, bfloat16_to_bfloat16) { sweep_pair<smx::bfloat16, smx::bfloat16>(); }
+TEST(dtypes, bfloat16_to_float) { sweep_pair<smx::bfloat16, float>(); }
+TEST(dtypes, bfloat16_to_half) { sweep_pair<smx::bfloat16, smx::half>(); }
+TEST(dtypes, double_to_double) { sweep_pair<double, double>(); }
+TEST(dtypes, double_to_float) { sweep_pair<double, float>(); }
+TEST(dtypes, double_to_half) { sweep_pair<double, smx::half>(); }
 
 }  // namespace
+
+}  // namespace lanes

@@ -2,7 +2,14 @@
 // bulk copy.
 #include "smx/row/packed_rows.hpp"
 
-#include "lanes/row_sweep.hpp"
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "support/compare.hpp"
+#include "support/emulated_group.hpp"
+#include "support/mask_cases.hpp"
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "lanes/row_sweep.hpp"
+#include "support/compare.hpp"
 
 namespace {
 
@@ -74,8 +75,8 @@ std::string row_with_maximum_at(int cols, int column) {
     support::mask_material const material(shape4{1, 1, 1, cols}, 1);
     auto scores = support::make_scores<float>(support::pattern::mild, static_cast<std::size_t>(cols), cols, 2);
     scores[static_cast<std::size_t>(column)] = 60;
-    return support::check_row<Carrier, support::resident_body, Numbers, float, float>(
-        support::answered<support::no_mask_case>(material), material, scores, 0, 0, 0);
+    return lanes::check_row(lanes::runner<Carrier, lanes::resident_body, Numbers>(), lanes::mask_named("no_mask"),
+                            material, scores, 0, 0, 0);
 }
 
 // "__shared__ float row_max used by a block whose four warps each hold a different row"
@@ -136,7 +137,7 @@ TEST(published_faults, groups_without_a_row_leave_whole) {
 TEST(published_faults, every_lane_has_the_maximum) {
     using tile = smx::tile<32, 1, 4>;
     for (int column = 0; column < 128; column += 5)
-        EXPECT_EQ((row_with_maximum_at<support::fibers, tile>(128, column)), "");
+        EXPECT_EQ((row_with_maximum_at<lanes::fibers, tile>(128, column)), "");
     EXPECT_NE((row_with_maximum_at<broken_fibers<result_in_lane_zero>, tile>(128, 64)), "")
         << "the comparison must notice";
 }
@@ -145,25 +146,25 @@ TEST(published_faults, every_lane_has_the_maximum) {
 TEST(published_faults, rows_wider_than_a_warp_are_reduced_whole) {
     using tile = smx::tile<128, 1, 1>;
     for (int column : {0, 31, 32, 63, 64, 100, 127})
-        EXPECT_EQ((row_with_maximum_at<support::fibers, tile>(128, column)), "");
+        EXPECT_EQ((row_with_maximum_at<lanes::fibers, tile>(128, column)), "");
     EXPECT_NE((row_with_maximum_at<broken_fibers<each_warp_alone>, tile>(128, 40)), "") << "the comparison must notice";
 }
 
 // "shuffling packed half values without widening"
 TEST(published_faults, halves_of_a_word_keep_their_places) {
+    auto const runner = lanes::runner<lanes::fibers, lanes::resident_body, smx::tile<4, 8, 5>, smx::half>();
+    lanes::any_mask const& mask = lanes::mask_named("no_mask");
     // Neighbours differ by a factor of e: a swap shows anywhere, at any address.
     for (int cols : {2, 3, 8, 31, 64, 129}) {
         std::vector<smx::half> scores;
         for (int k = 0; k < cols; ++k) scores.push_back(support::stored<smx::half>::make(k % 2 == 0 ? 1.0 : 2.0));
         support::mask_material const material(shape4{1, 1, 1, cols}, 1);
         for (std::size_t offset = 0; offset < 8; ++offset) {
-            support::row_options options;
+            lanes::row_options options;
             options.x_offset = offset;
             options.y_offset = (offset * 3) % 8;
-            std::string const wrong =
-                support::check_row<support::fibers, support::resident_body, smx::tile<4, 8, 5>, smx::half, smx::half>(
-                    support::answered<support::no_mask_case>(material), material, scores, 0, 0, 0, options);
-            ASSERT_EQ(wrong, "") << cols << " columns, offset " << offset;
+            ASSERT_EQ(lanes::check_row(runner, mask, material, scores, 0, 0, 0, options), "")
+                << cols << " columns, offset " << offset;
         }
     }
 }
@@ -198,13 +199,8 @@ TEST(published_faults, broadcast_masks_end_where_they_end) {
             }
         }
         // On lanes, with a mask that ends at its last byte.
-        lanes::sweep_lengths<float>(
-            {keys},
-            [](auto const& material, auto const& scores, index b, index h, index q, auto const& options) {
-                return support::check_row<support::fibers, support::online_body, smx::tile<32, 8, 2>, float, float>(
-                    support::answered<support::visible_flags_case>(material), material, scores, b, h, q, options);
-            },
-            1);
+        lanes::sweep(lanes::runner<lanes::fibers, lanes::online_body, smx::tile<32, 8, 2>>(),
+                     lanes::mask_named("mask_tensor"), {keys});
     }
 }
 
@@ -224,18 +220,16 @@ TEST(published_faults, a_fully_masked_row_is_zeros) {
 // A lane, or 255 of them, may see nothing although the row does.
 TEST(published_faults, lanes_that_see_nothing_do_no_harm) {
     float const hidden = -std::numeric_limits<float>::infinity();
+    auto const block = lanes::runner<lanes::fibers, lanes::resident_body, smx::tile<256, 4, 1>>();
+    auto const warp = lanes::runner<lanes::fibers, lanes::staged_body, smx::tile<32, 4, 1>>();
     for (int cols : {8, 1000, 1024}) {
         for (int column : {0, cols / 2, cols - 1}) {
             std::vector<float> scores(static_cast<std::size_t>(cols), hidden);
             scores[static_cast<std::size_t>(column)] = 10;
             support::mask_material const material(shape4{1, 1, 1, cols}, 1);
-            auto const answers = support::answered<support::no_mask_case>(material);
-            EXPECT_EQ((support::check_row<support::fibers, support::resident_body, smx::tile<256, 4, 1>, float, float>(
-                          answers, material, scores, 0, 0, 0)),
-                      "");
-            EXPECT_EQ((support::check_row<support::fibers, support::staged_body, smx::tile<32, 4, 1>, float, float>(
-                          answers, material, scores, 0, 0, 0)),
-                      "");
+            lanes::any_mask const& mask = lanes::mask_named("no_mask");
+            EXPECT_EQ(lanes::check_row(block, mask, material, scores, 0, 0, 0), "");
+            EXPECT_EQ(lanes::check_row(warp, mask, material, scores, 0, 0, 0), "");
         }
     }
 }
@@ -265,16 +259,12 @@ TEST(published_faults, hidden_is_excluded_not_filled) {
 
 // "columns must be a multiple of 4"
 TEST(published_faults, any_number_of_columns) {
+    auto const runner = lanes::runner<lanes::fibers, lanes::resident_body, smx::tile<32, 8, 1>, smx::half>();
     for (int cols = 1; cols <= 129; ++cols) {
         support::mask_material const material(shape4{1, 1, 1, cols}, 1);
         auto const scores =
             support::make_scores<smx::half>(support::pattern::mild, static_cast<std::size_t>(cols), cols, 5);
-        auto const answers = support::answered<support::no_mask_case>(material);
-        ASSERT_EQ(
-            (support::check_row<support::fibers, support::resident_body, smx::tile<32, 8, 1>, smx::half, smx::half>(
-                answers, material, scores, 0, 0, 0)),
-            "")
-            << cols;
+        ASSERT_EQ(lanes::check_row(runner, lanes::mask_named("no_mask"), material, scores, 0, 0, 0), "") << cols;
     }
 }
 

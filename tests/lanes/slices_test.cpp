@@ -1,5 +1,9 @@
 // Rows shared out in slices, as the blocks of a cluster have them, on emulated lanes.
+#include <set>
+
 #include "lanes/row_sweep.hpp"
+
+namespace lanes {
 
 namespace {
 
@@ -26,7 +30,7 @@ private:
 template <int Slices>
 struct slices {
     template <int Lanes, class Function>
-    static void run(Function&& function) {
+    static void run(Function const& function) {
         support::run_lanes<Lanes * Slices>([&](auto& all) {
             slice_group<Lanes, std::remove_reference_t<decltype(all)>> g(all);
             function(g);
@@ -35,40 +39,32 @@ struct slices {
 };
 
 // Lengths round the ends of every slice that lanes fill, and rows that leave slices empty.
-template <class Body, class Tile, class Case, int Slices>
-void sweep_slices() {
+std::vector<int> slice_lengths(int count, int vec, int capacity, bool has_capacity) {
     std::set<int> lengths;
     for (int cols = 0; cols <= 20; ++cols) lengths.insert(cols);
-    for (int part = 1; part <= Slices; ++part) {
-        for (int more : {-Tile::vec, -1, 0, 1}) lengths.insert(part * Tile::capacity + more);
+    for (int part = 1; part <= count; ++part) {
+        for (int more : {-vec, -1, 0, 1}) lengths.insert(part * capacity + more);
     }
-    int const most = Slices * Tile::capacity;
-    if (Body::has_capacity) {
+    int const most = count * capacity;
+    if (has_capacity) {
         lengths.erase(lengths.upper_bound(most), lengths.end());
     } else {
-        for (int more : {Tile::vec, Tile::capacity * Slices - 1, Tile::capacity * Slices + 3})
-            lengths.insert(most + more);
+        for (int more : {vec, most - 1, most + 3}) lengths.insert(most + more);
     }
-    using erased = support::erased_case<Case, typename Tile::compute, false>;
-    lanes::sweep_lengths<float>(
-        std::vector<int>(lengths.begin(), lengths.end()),
-        [](auto const& material, auto const& scores, long long b, long long h, long long q, auto const& options) {
-            return support::check_row<slices<Slices>, Body, Tile, float, float>(support::answered<erased>(material),
-                                                                                material, scores, b, h, q, options);
-        },
-        Slices);
+    return std::vector<int>(lengths.begin(), lengths.end());
 }
 
-TEST(slices, resident_in_two) {
-    sweep_slices<support::resident_weights_body, smx::tile<4, 4, 2>, support::no_mask_case, 2>();
+template <int Slices, class Body>
+void sweep_slices() {
+    auto const row = runner<slices<Slices>, Body, smx::tile<4, 4, 2>, float, float, kinds::two>();
+    for (any_mask const& mask : all_masks())
+        sweep(row, mask, slice_lengths(Slices, row.vec, row.capacity, row.has_capacity));
 }
-TEST(slices, resident_in_five) {
-    sweep_slices<support::resident_weights_body, smx::tile<4, 4, 2>, support::no_mask_case, 5>();
-    sweep_slices<support::resident_weights_body, smx::tile<4, 4, 2>, support::everything_case, 5>();
-}
-TEST(slices, online_in_three) {
-    sweep_slices<support::online_body, smx::tile<4, 4, 2>, support::left_padding_case, 3>();
-    sweep_slices<support::online_body, smx::tile<4, 4, 2>, support::everything_case, 3>();
-}
+
+TEST(slices, resident_in_two) { sweep_slices<2, resident_weights_body>(); }
+TEST(slices, resident_in_five) { sweep_slices<5, resident_weights_body>(); }
+TEST(slices, online_in_three) { sweep_slices<3, online_body>(); }
 
 }  // namespace
+
+}  // namespace lanes

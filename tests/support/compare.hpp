@@ -6,11 +6,23 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "smx/normalize.hpp"
 #include "support/reference.hpp"
 #include "support/stored.hpp"
 
 namespace support {
+
+template <class T>
+constexpr arithmetic arithmetic_of = sizeof(typename smx::dtype<T>::compute) == 8 ? arithmetic::in_double
+                                                                                  : arithmetic::in_float;
+
+inline empty_gives reference_rule(smx::empty_row rule) {
+    return rule == smx::empty_row::zeros ? empty_gives::zeros
+           : rule == smx::empty_row::nan ? empty_gives::nan
+                                         : empty_gives::uniform;
+}
 
 // Largest error allowed for y of a row whose arithmetic is done in `type`, before the rounding to the output's type.
 inline double arithmetic_bound(reference_row const& row, arithmetic type) {
@@ -37,13 +49,13 @@ inline std::string in_words(double value) {
     return text;
 }
 
-// Whether y(k), k in [0, keys), is the reference's row; a sentence about the first column that is not, or an empty
-// string. In an undefined row a hidden column may be 0 or NaN.
-template <class T, class Y>
-std::string difference(reference_row const& row, Y&& y, arithmetic type) {
+// Whether these values are the reference's row in a type with such steps; a sentence about the first column that is
+// not, or an empty string. In an undefined row a hidden column may be 0 or NaN.
+inline std::string difference_of_values(reference_row const& row, std::vector<double> const& values,
+                                        double (*half_step_at)(double), arithmetic type) {
     double const bound_of_all = arithmetic_bound(row, type) + (type == arithmetic::in_float ? 0x1p-126 : 0x1p-1022);
     for (std::size_t k = 0; k < row.y.size(); ++k) {
-        double const got = stored<T>::value(y(static_cast<int>(k)));
+        double const got = values[k];
         double const want = row.y[k];
         bool right = false;
         if (row.kind == row_kind::undefined && !row.visible[k]) {
@@ -55,11 +67,21 @@ std::string difference(reference_row const& row, Y&& y, arithmetic type) {
         } else if (!row.visible[k] && row.kind == row_kind::defined) {
             right = got == 0.0;  // hidden is exactly zero
         } else {
-            right = std::fabs(got - want) <= bound_of_all + 1.001 * stored<T>::half_step_at(want);
+            right = std::fabs(got - want) <= bound_of_all + 1.001 * half_step_at(want);
         }
         if (!right) return "column " + std::to_string(k) + ": got " + in_words(got) + ", want " + in_words(want);
     }
     return {};
+}
+
+// The same of y(k), k in [0, keys), stored as T.
+template <class T, class Y>
+std::string difference(reference_row const& row, Y const& y, arithmetic type) {
+    std::vector<double> values;
+    values.reserve(row.y.size());
+    for (std::size_t k = 0; k < row.y.size(); ++k) values.push_back(stored<T>::value(y(static_cast<int>(k))));
+    return difference_of_values(
+        row, values, [](double at) { return stored<T>::half_step_at(at); }, type);
 }
 
 // The same for one number beside y: log-sum-exp, max, sum. `scale` is the magnitude its error is proportional to.

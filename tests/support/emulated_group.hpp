@@ -70,6 +70,77 @@ inline std::vector<std::unique_ptr<fiber>>& fiber_pool() {
     return pool;
 }
 
+// What the lanes of one group share.
+struct fiber_group {
+    std::vector<meeting*> at;
+    std::vector<fiber*> lanes;
+};
+
+// One lane from its first step to its last: function, its group and that group's number, its rank.
+using lane_entry = void (*)(void* function, fiber_group& shared, int group, int rank);
+
+// run_groups without its types: the tests use it with hundreds of functions.
+inline void run_fibers(int width, int groups, lane_entry entry, void* function, lane_order order) {
+    struct lane_state {
+        lane_entry entry;
+        void* function;
+        fiber_group* shared;
+        int group;
+        int rank;
+        std::exception_ptr thrown;
+    };
+
+    auto const lanes = static_cast<std::size_t>(groups * width);
+    auto& pool = fiber_pool();
+    while (pool.size() < lanes) pool.push_back(std::make_unique<fiber>());
+
+    std::vector<fiber_group> shared(static_cast<std::size_t>(groups));
+    std::vector<bool> running(static_cast<std::size_t>(groups), true);
+    std::vector<lane_state> states(lanes);
+    for (std::size_t at = 0; at < lanes; ++at) {
+        int const group = static_cast<int>(at) / width;
+        int const rank = static_cast<int>(at) % width;
+        auto& mine = shared[static_cast<std::size_t>(group)];
+        states[at] = lane_state{entry, function, &mine, group, rank, nullptr};
+        mine.at.push_back(nullptr);
+        mine.lanes.push_back(pool[at].get());
+        pool[at]->start(
+            [](void* argument) {
+                lane_state& state = *static_cast<lane_state*>(argument);
+                try {
+                    state.entry(state.function, *state.shared, state.group, state.rank);
+                } catch (...) {
+                    state.thrown = std::current_exception();
+                }
+            },
+            &states[at]);
+    }
+
+    int left = groups;
+    for (int number = 1; left > 0; ++number) {
+        for (int turn = 0; turn < groups; ++turn) {
+            int const group = order == lane_order::ascending ? turn : groups - 1 - turn;
+            if (!running[static_cast<std::size_t>(group)]) continue;
+            auto& mine = shared[static_cast<std::size_t>(group)];
+            for (int step = 0; step < width; ++step) {
+                int const rank = order == lane_order::ascending ? step : width - 1 - step;
+                mine.at[static_cast<std::size_t>(rank)] = nullptr;
+                mine.lanes[static_cast<std::size_t>(rank)]->resume();
+                auto const& thrown = states[static_cast<std::size_t>(group * width + rank)].thrown;
+                if (thrown) std::rethrow_exception(thrown);
+            }
+            std::string const sentence = divergence(mine.at.data(), width, number);
+            if (!sentence.empty()) throw divergent_collective(sentence);
+            if (mine.at[0] == nullptr) {
+                running[static_cast<std::size_t>(group)] = false;
+                --left;
+            } else {
+                mine.at[0]->fold(mine.at.data(), width);
+            }
+        }
+    }
+}
+
 }  // namespace detail
 
 template <int Lanes>
@@ -77,13 +148,7 @@ class emulated_group {
 public:
     static constexpr int size = Lanes;
 
-    // What the lanes share; run_lanes owns it.
-    struct storage {
-        detail::meeting* at[Lanes] = {};
-        fiber* lanes[Lanes] = {};
-    };
-
-    emulated_group(storage& shared, int rank) : shared_(&shared), rank_(rank) {}
+    emulated_group(detail::fiber_group& shared, int rank) : shared_(shared), rank_(rank) {}
     emulated_group(emulated_group const&) = delete;
     emulated_group& operator=(emulated_group const&) = delete;
 
@@ -103,11 +168,12 @@ public:
 
 private:
     void meet(detail::meeting& mine) {
-        shared_->at[rank_] = &mine;
-        shared_->lanes[rank_]->suspend();
+        auto const rank = static_cast<std::size_t>(rank_);
+        shared_.at[rank] = &mine;
+        shared_.lanes[rank]->suspend();
     }
 
-    storage* shared_;
+    detail::fiber_group& shared_;
     int rank_;
 };
 
@@ -115,71 +181,17 @@ private:
 // runs until its next collective; when all lanes of its group wait, values are folded and they go on. Groups take turns
 // and do not wait for each other. Throws what a lane threw, or divergent_collective.
 template <int Lanes, class Function>
-void run_groups(int groups, Function&& function, lane_order order = lane_order::ascending) {
-    using group_type = emulated_group<Lanes>;
-    using callable = std::remove_reference_t<Function>;
-    struct lane_state {
-        typename group_type::storage* shared;
-        callable* function;
-        int group;
-        int rank;
-        std::exception_ptr thrown;
+void run_groups(int groups, Function const& function, lane_order order = lane_order::ascending) {
+    auto const entry = [](void* f, detail::fiber_group& shared, int group, int rank) {
+        emulated_group<Lanes> g(shared, rank);
+        (*static_cast<Function const*>(f))(g, group);
     };
-
-    auto const lanes = static_cast<std::size_t>(groups * Lanes);
-    auto& pool = detail::fiber_pool();
-    while (pool.size() < lanes) pool.push_back(std::make_unique<fiber>());
-
-    std::vector<typename group_type::storage> shared(static_cast<std::size_t>(groups));
-    std::vector<bool> running(static_cast<std::size_t>(groups), true);
-    std::vector<lane_state> states(lanes);
-    for (std::size_t at = 0; at < lanes; ++at) {
-        int const group = static_cast<int>(at) / Lanes;
-        int const rank = static_cast<int>(at) % Lanes;
-        auto& mine = shared[static_cast<std::size_t>(group)];
-        states[at] = lane_state{&mine, &function, group, rank, nullptr};
-        mine.lanes[rank] = pool[at].get();
-        pool[at]->start(
-            [](void* argument) {
-                lane_state& state = *static_cast<lane_state*>(argument);
-                try {
-                    group_type g(*state.shared, state.rank);
-                    (*state.function)(g, state.group);
-                } catch (...) {
-                    state.thrown = std::current_exception();
-                }
-            },
-            &states[at]);
-    }
-
-    int left = groups;
-    for (int number = 1; left > 0; ++number) {
-        for (int turn = 0; turn < groups; ++turn) {
-            int const group = order == lane_order::ascending ? turn : groups - 1 - turn;
-            if (!running[static_cast<std::size_t>(group)]) continue;
-            auto& mine = shared[static_cast<std::size_t>(group)];
-            for (int step = 0; step < Lanes; ++step) {
-                int const rank = order == lane_order::ascending ? step : Lanes - 1 - step;
-                mine.at[rank] = nullptr;
-                mine.lanes[rank]->resume();
-                auto const& thrown = states[static_cast<std::size_t>(group * Lanes + rank)].thrown;
-                if (thrown) std::rethrow_exception(thrown);
-            }
-            std::string const sentence = detail::divergence(mine.at, Lanes, number);
-            if (!sentence.empty()) throw divergent_collective(sentence);
-            if (mine.at[0] == nullptr) {
-                running[static_cast<std::size_t>(group)] = false;
-                --left;
-            } else {
-                mine.at[0]->fold(mine.at, Lanes);
-            }
-        }
-    }
+    detail::run_fibers(Lanes, groups, entry, const_cast<Function*>(&function), order);
 }
 
 // The same for one group: f(emulated_group<Lanes>&).
 template <int Lanes, class Function>
-void run_lanes(Function&& function, lane_order order = lane_order::ascending) {
+void run_lanes(Function const& function, lane_order order = lane_order::ascending) {
     run_groups<Lanes>(
         1, [&](emulated_group<Lanes>& g, int) { function(g); }, order);
 }

@@ -11,7 +11,6 @@
 #include "smx/host.hpp"
 #include "support/compare.hpp"
 #include "support/mask_cases.hpp"
-#include "support/row_check.hpp"
 
 namespace support {
 
@@ -37,9 +36,15 @@ struct call_options {
     bool in_place = false;
 };
 
+// A call without the type of its mask: (material, x, its strides, y, its strides, options, log-sum-exps).
+template <class X, class Y>
+using host_call = smx::status (*)(mask_material const&, X const*, smx::strides const&, Y*, smx::strides const&,
+                                  call_options const&, double*);
+
 // Runs one call and compares every row of y and of the log-sum-exp; what lies between rows of y must not change.
-template <class X, class Y, class Case>
-void expect_call(shape4 const& shape, call_options const& options = {}, unsigned long long seed = 1) {
+template <class X, class Y>
+void expect_call_by(host_call<X, Y> call, visible_at visible, bias_at bias, shape4 const& shape,
+                    call_options const& options, unsigned long long seed) {
     SCOPED_TRACE(::testing::Message() << shape.batch << " x " << shape.heads << " x " << shape.queries << " x "
                                       << shape.keys << ", " << name_of(options.scores) << ", factor " << options.factor
                                       << ", rule " << static_cast<int>(options.when_empty) << ", seed " << seed);
@@ -58,9 +63,7 @@ void expect_call(shape4 const& shape, call_options const& options = {}, unsigned
     index const rows = shape.batch * shape.heads * shape.queries;
     guarded_buffer<double> sums(static_cast<std::size_t>(rows));
 
-    smx::status const done = smx::softmax_on_host(
-        smx::scores(x_first, extents_of(shape), options.x_step), smx::fixed_scale(options.factor), Case::mask(material),
-        smx::probabilities(y_first, options.y_step), options.when_empty, smx::log_sum_exp(sums.data()));
+    smx::status const done = call(material, x_first, options.x_step, y_first, options.y_step, options, sums.data());
     ASSERT_TRUE(done) << done.argument << ": " << done.requirement;
     ASSERT_TRUE(x.intact() && apart.intact() && sums.intact());
 
@@ -74,14 +77,10 @@ void expect_call(shape4 const& shape, call_options const& options = {}, unsigned
             for (index q = 0; q < shape.queries; ++q, ++row) {
                 index const x_at = b * x_step.batch + h * x_step.head + q * x_step.query - x_span.low;
                 index const y_at = b * y_step.batch + h * y_step.head + q * y_step.query;
-                auto const want = softmax_reference_at(
-                    shape, b, h, q,
-                    [&](index, index, index, int k) {
-                        return stored<X>::value(scores[static_cast<std::size_t>(x_at + k)]);
-                    },
-                    factor, [&](index bb, index hh, index qq, int k) { return Case::bias(material, bb, hh, qq, k); },
-                    [&](index bb, index hh, index qq, int k) { return Case::visible(material, bb, hh, qq, k); },
-                    reference_rule(options.when_empty), type);
+                auto const want = softmax_reference(
+                    shape.keys, [&](int k) { return stored<X>::value(scores[static_cast<std::size_t>(x_at + k)]); },
+                    factor, [&](int k) { return bias(material, b, h, q, k); },
+                    [&](int k) { return visible(material, b, h, q, k); }, reference_rule(options.when_empty), type);
                 ASSERT_EQ(difference<Y>(
                               want, [&](int k) { return y_first[y_at + k]; }, type),
                           "")
@@ -101,9 +100,23 @@ void expect_call(shape4 const& shape, call_options const& options = {}, unsigned
     }
 }
 
-// Rows that fit the stack, and rows that are read twice.
+// All that is compiled anew for each mask.
 template <class X, class Y, class Case>
-void expect_shapes() {
+smx::status call_on_host(mask_material const& material, X const* x, smx::strides const& x_step, Y* y,
+                         smx::strides const& y_step, call_options const& options, double* sums) {
+    return smx::softmax_on_host(smx::scores(x, extents_of(material.shape), x_step), smx::fixed_scale(options.factor),
+                                Case::mask(material), smx::probabilities(y, y_step), options.when_empty,
+                                smx::log_sum_exp(sums));
+}
+
+template <class X, class Y, class Case>
+void expect_call(shape4 const& shape, call_options const& options = {}, unsigned long long seed = 1) {
+    expect_call_by<X, Y>(&call_on_host<X, Y, Case>, &Case::visible, &Case::bias, shape, options, seed);
+}
+
+// Rows that fit the stack, and rows that are read twice.
+template <class X, class Y>
+void expect_shapes_by(host_call<X, Y> call, visible_at visible, bias_at bias) {
     constexpr smx::empty_row rules[] = {smx::empty_row::zeros, smx::empty_row::uniform, smx::empty_row::nan};
     unsigned long long seed = 1;
     for (auto const& shape : {shape4{2, 3, 5, 7}, shape4{1, 1, 1, 1}, shape4{3, 2, 4, 65}, shape4{2, 2, 3, 300},
@@ -115,10 +128,15 @@ void expect_shapes() {
             options.scores = all_patterns[seed % 9];
             options.x_offset = seed % 5;
             options.y_offset = seed % 7;
-            expect_call<X, Y, Case>(shape, options, seed++);
+            expect_call_by(call, visible, bias, shape, options, seed++);
             if (::testing::Test::HasFatalFailure()) return;
         }
     }
+}
+
+template <class X, class Y, class Case>
+void expect_shapes() {
+    expect_shapes_by<X, Y>(&call_on_host<X, Y, Case>, &Case::visible, &Case::bias);
 }
 
 }  // namespace support

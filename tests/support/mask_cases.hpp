@@ -1,17 +1,8 @@
 // Every mask of smx twice: as the library's value and as a plain predicate, over one set of lengths, flags and biases.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cstddef>
-#include <cstdlib>
-#include <functional>
 #include <limits>
-#include <memory>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "smx/smx.hpp"
 #include "support/data.hpp"
@@ -113,6 +104,9 @@ struct sloped_bias {
 };
 
 // A case gives a mask, and answers for it with visible(material, b, h, q, k) and bias(material, b, h, q, k).
+using visible_at = bool (*)(mask_material const&, index, index, index, int);
+using bias_at = double (*)(mask_material const&, index, index, index, int);
+
 struct unbiased_case {
     static double bias(mask_material const&, index, index, index, int) { return 0.0; }
 };
@@ -174,6 +168,17 @@ struct causal_and_padding_case : unbiased_case {
     }
 };
 
+// Biases without bits, on a part of the row.
+struct causal_and_bias_case {
+    static auto mask(mask_material const& m) {
+        return smx::both(smx::causal_mask::bottom_right(), smx::bias_tensor(m.biases.data(), m.bias_steps));
+    }
+    static bool visible(mask_material const& m, index b, index h, index q, int k) {
+        return bottom_right_case::visible(m, b, h, q, k);
+    }
+    static double bias(mask_material const& m, index, index h, index q, int k) { return m.bias(h, q, k); }
+};
+
 struct everything_case {
     static auto mask(mask_material const& m) {
         return smx::both(smx::bias_tensor(m.biases.data(), m.bias_steps),
@@ -223,161 +228,6 @@ struct written_predicate_case : unbiased_case {
         return smx::visible_where([](smx::row_id row, int col) { return rule(row.head, row.query, col); });
     }
     static bool visible(mask_material const&, index, index h, index q, int k) { return rule(h, q, k); }
-};
-
-// Any mask behind virtual functions: a body is compiled once for each kind of mask (tests or not, biases or not)
-// instead of once for each mask. What it fetches ahead remembers for which pack.
-template <bool Tests, bool Biases, bool SpansRow, class Compute>
-class erased_mask {
-public:
-    struct fetched {
-        int col = -1;
-        int vec = 0;
-        std::shared_ptr<void const> memory;
-    };
-
-    struct questions {
-        virtual ~questions() = default;
-        virtual smx::interval span() const = 0;
-        virtual std::shared_ptr<void const> fetch(int col, int vec) const = 0;
-        virtual unsigned visible(int col, int vec, void const* fetched) const = 0;
-        virtual void add_to(Compute* scores, int col, int vec, void const* fetched) const = 0;
-    };
-
-    struct row {
-        std::shared_ptr<questions const> ask;
-        static constexpr bool tests = Tests;
-        static constexpr bool biases = Biases;
-        static constexpr bool spans_row = SpansRow;
-        smx::interval span() const { return ask->span(); }
-
-        template <int V, class = std::enable_if_t<(V > 0) && (Tests || Biases)>>
-        fetched fetch(int col) const {
-            return {col, V, ask->fetch(col, V)};
-        }
-        template <int V>
-        unsigned visible(int col) const {
-            return ask->visible(col, V, nullptr);
-        }
-        template <int V>
-        unsigned visible(int col, fetched const& ahead) const {
-            EXPECT_TRUE(ahead.col == col && ahead.vec == V)
-                << "fetched for column " << ahead.col << ", asked about " << col;
-            return ask->visible(col, V, ahead.memory.get());
-        }
-        template <int V>
-        void add_to(smx::pack<Compute, V>& scores, int col) const {
-            ask->add_to(scores.data, col, V, nullptr);
-        }
-        template <int V>
-        void add_to(smx::pack<Compute, V>& scores, int col, fetched const& ahead) const {
-            EXPECT_TRUE(ahead.col == col && ahead.vec == V)
-                << "fetched for column " << ahead.col << ", asked about " << col;
-            ask->add_to(scores.data, col, V, ahead.memory.get());
-        }
-    };
-
-    template <class Mask>
-    explicit erased_mask(Mask const& mask)
-        : bind_([mask](smx::row_id id, smx::extents shape) {
-              auto seen = mask.bind(id, shape);
-              return std::shared_ptr<questions const>(std::make_shared<answers<decltype(seen)>>(seen));
-          }) {}
-
-    row bind(smx::row_id id, smx::extents shape) const { return {bind_(id, shape)}; }
-
-private:
-    template <class Seen>
-    struct answers : questions {
-        Seen seen;
-        explicit answers(Seen const& of) : seen(of) {}
-
-        smx::interval span() const override { return seen.span(); }
-
-        template <int V>
-        using fetched_type = std::remove_const_t<decltype(std::declval<Seen const&>().template fetch<V>(0))>;
-
-        // Calls act(pack width as a type) for the width that is only known when it runs.
-        template <class Act>
-        static auto with_width(int vec, Act const& act) {
-            switch (vec) {
-                case 1:
-                    return act(std::integral_constant<int, 1>());
-                case 4:
-                    return act(std::integral_constant<int, 4>());
-                case 8:
-                    return act(std::integral_constant<int, 8>());
-                case 16:
-                    return act(std::integral_constant<int, 16>());
-                default:
-                    std::abort();
-            }
-        }
-
-        std::shared_ptr<void const> fetch([[maybe_unused]] int col, int vec) const override {
-            return with_width(vec, [&](auto width) -> std::shared_ptr<void const> {
-                if constexpr (smx::mask_fetches<Seen, width()>) {
-                    using type = fetched_type<width()>;
-                    return std::make_shared<type>(seen.template fetch<width()>(col));
-                } else {
-                    return nullptr;
-                }
-            });
-        }
-
-        unsigned visible([[maybe_unused]] int col, int vec, [[maybe_unused]] void const* ahead) const override {
-            return with_width(vec, [&](auto width) -> unsigned {
-                if constexpr (!smx::mask_tests<Seen>) {
-                    return ~0U;
-                } else if constexpr (smx::mask_fetches<Seen, width()>) {
-                    using type = fetched_type<width()>;
-                    if (ahead != nullptr) return seen.template visible<width()>(col, *static_cast<type const*>(ahead));
-                    return seen.template visible<width()>(col);
-                } else {
-                    return seen.template visible<width()>(col);
-                }
-            });
-        }
-
-        void add_to([[maybe_unused]] Compute* scores, [[maybe_unused]] int col, int vec,
-                    [[maybe_unused]] void const* ahead) const override {
-            with_width(vec, [&](auto width) {
-                if constexpr (smx::mask_biases<Seen>) {
-                    smx::pack<Compute, width()> these;
-                    std::copy(scores, scores + width(), these.data);
-                    if constexpr (smx::mask_fetches<Seen, width()>) {
-                        using type = fetched_type<width()>;
-                        if (ahead != nullptr) {
-                            seen.add_to(these, col, *static_cast<type const*>(ahead));
-                        } else {
-                            seen.add_to(these, col);
-                        }
-                    } else {
-                        seen.add_to(these, col);
-                    }
-                    std::copy(these.data, these.data + width(), scores);
-                }
-            });
-        }
-    };
-
-    std::function<std::shared_ptr<questions const>(smx::row_id, smx::extents)> bind_;
-};
-
-// `Exact`: of exactly the mask's kind. Otherwise a mask that tests or biases does both, so that fewer kinds are
-// compiled.
-template <class Case, class Compute, bool Exact = true>
-struct erased_case {
-    using seen = decltype(Case::mask(std::declval<mask_material const&>()).bind(smx::row_id(), smx::extents()));
-    static constexpr bool either = !Exact && (smx::mask_tests<seen> || smx::mask_biases<seen>);
-    static constexpr bool spans_row = Exact && smx::spans_row<seen>;
-    using mask_type =
-        erased_mask<either || smx::mask_tests<seen>, either || smx::mask_biases<seen>, spans_row, Compute>;
-    static mask_type mask(mask_material const& m) { return mask_type(Case::mask(m)); }
-    static bool visible(mask_material const& m, index b, index h, index q, int k) {
-        return Case::visible(m, b, h, q, k);
-    }
-    static double bias(mask_material const& m, index b, index h, index q, int k) { return Case::bias(m, b, h, q, k); }
 };
 
 }  // namespace support

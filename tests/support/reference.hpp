@@ -44,26 +44,19 @@ inline double held(double score, arithmetic type) {
                                                    : score;
 }
 
-// One row: x(k), bias(k) and visible(k) are asked for every k in [0, keys); bias(k) is added where visible(k).
-template <class X, class Bias, class Visible>
-reference_row softmax_reference(int keys, X&& x, double factor, Bias&& bias, Visible&& visible,
-                                empty_gives when_empty = empty_gives::zeros, arithmetic type = arithmetic::in_float) {
+// A row whose visible columns are known, from its scores; -infinity where hidden.
+inline reference_row softmax_of_scores(std::vector<double> const& scores, std::vector<bool> const& visible,
+                                       empty_gives when_empty) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    auto const count = static_cast<std::size_t>(keys);
+    std::size_t const count = scores.size();
     reference_row row;
     row.y.assign(count, 0.0);
-    row.visible.assign(count, false);
+    row.visible = visible;
 
-    std::vector<double> scores(count, -infinity);
     bool poisoned = false;
-    for (int k = 0; k < keys; ++k) {
-        auto const at = static_cast<std::size_t>(k);
-        if (!visible(k)) continue;
-        double const added = bias(k);
-        if (added == -infinity) continue;
-        row.visible[at] = true;
-        scores[at] = held(held(factor * x(k), type) + added, type);
+    for (std::size_t at = 0; at < count; ++at) {
+        if (!visible[at]) continue;
         if (std::isnan(scores[at]) || scores[at] == infinity) poisoned = true;
         if (std::isfinite(scores[at])) row.largest_score = std::fmax(row.largest_score, std::fabs(scores[at]));
         if (scores[at] > row.max) row.max = scores[at];
@@ -78,7 +71,7 @@ reference_row softmax_reference(int keys, X&& x, double factor, Bias&& bias, Vis
     if (row.max == -infinity) {
         double const filling = when_empty == empty_gives::zeros ? 0.0
                                : when_empty == empty_gives::nan ? nan
-                                                                : 1.0 / keys;
+                                                                : 1.0 / static_cast<double>(count);
         row.y.assign(count, filling);
         return row;
     }
@@ -91,6 +84,24 @@ reference_row softmax_reference(int keys, X&& x, double factor, Bias&& bias, Vis
     for (std::size_t at = 0; at < count; ++at)
         row.y[at] = static_cast<double>(std::exp(static_cast<long double>(scores[at]) - row.max) / sum);
     return row;
+}
+
+// One row: x(k), bias(k) and visible(k) are asked for every k in [0, keys); bias(k) is added where visible(k).
+template <class X, class Bias, class Visible>
+reference_row softmax_reference(int keys, X const& x, double factor, Bias const& bias, Visible const& visible,
+                                empty_gives when_empty = empty_gives::zeros, arithmetic type = arithmetic::in_float) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    std::vector<double> scores(static_cast<std::size_t>(keys), -infinity);
+    std::vector<bool> seen(scores.size(), false);
+    for (int k = 0; k < keys; ++k) {
+        if (!visible(k)) continue;
+        double const added = bias(k);
+        if (added == -infinity) continue;
+        auto const at = static_cast<std::size_t>(k);
+        seen[at] = true;
+        scores[at] = held(held(factor * x(k), type) + added, type);
+    }
+    return softmax_of_scores(scores, seen, when_empty);
 }
 
 // Row (b, h, q) of a problem given by predicates over all four indices: x(b, h, q, k), bias(b, h, q, k), visible(b, h,

@@ -175,7 +175,7 @@ TEST(check, key_strides) {
 
 TEST(check, x_may_have_any_outer_strides) {
     call c;
-    float wide[4096];
+    float wide[4096] = {};
     for (smx::strides const& step : {smx::strides{0, 0, 0, 1}, smx::strides{500, -30, 9, 1},
                                      smx::strides{-1, -1, -1, 1}, smx::strides{1, 2, 3, 1}}) {
         c.x_pointer = wide + 2048;

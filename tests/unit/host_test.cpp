@@ -1,10 +1,9 @@
-// host.hpp: the whole operator on the CPU: strides, sizes, ranges of rows, threads, and what else it writes.
+// host.hpp: the whole operator on the CPU: strides, sizes, ranges of rows, and what else it writes.
 #include "smx/host.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -384,26 +383,6 @@ TEST(host, many_batches_and_heads) {
     for (auto const& shape : {shape4{65537, 1, 1, 3}, shape4{1, 65537, 1, 3}, shape4{3, 30000, 1, 3}}) {
         expect_call<float, float, support::right_padding_case>(shape);
     }
-}
-
-TEST(host, parallel_for_calls_each_index_once) {
-    for (smx::int64 count : {0, 1, 2, 3, 100, 1001}) {
-        for (int threads : {-1, 0, 1, 2, 3, 16, 300}) {
-            std::vector<std::atomic<int>> calls(static_cast<std::size_t>(count));
-            smx::parallel_for(count, threads, [&](smx::int64 first, smx::int64 last) {
-                for (smx::int64 i = first; i < last; ++i) ++calls[static_cast<std::size_t>(i)];
-            });
-            for (auto const& one : calls) ASSERT_EQ(one.load(), 1) << count << " on " << threads;
-        }
-    }
-}
-
-// A call large enough for several threads, whose rows need not touch.
-TEST(host, several_threads) {
-    call_options options;
-    options.x_step = {3 * 64 * 260, 64 * 260, 260, 1};
-    options.y_step = {3 * 64 * 257, 64 * 257, 257, 1};
-    expect_call<float, float, support::causal_and_padding_case>({4, 3, 64, 257}, options);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ TEST(predicate, asks_with_the_row_and_the_column) {
 }
 
 TEST(predicate, keeps_state) {
-    int const modulus = 3;
+    int modulus = 3;
     support::expect_mask(smx::visible_where([modulus](smx::row_id, int col) { return col % modulus == 0; }),
                          {1, 1, 2, 33}, [](index, index, index, int k) { return k % 3 == 0; });
 }
