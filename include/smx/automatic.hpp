@@ -51,7 +51,7 @@ template <class... First, class... Second, class... Lists>
 struct joined_lists<kernel_list<First...>, kernel_list<Second...>, Lists...> : joined_lists<kernel_list<First..., Second...>, Lists...> {};
 
 template <int Vec>
-using few_rows = kernel_list<few<resident<block_group<256>, Vec, 2>>, few<fitted<resident<cluster_group<256, 16>, Vec, 2>>>>;
+using few_rows = kernel_list<few<resident<warp_group<8>, Vec, 2>>, few<resident<block_group<256>, Vec, 2>>, few<fitted<resident<cluster_group<256, 16>, Vec, 2>>>>;
 // To 192 columns of 16-bit elements: some lanes of a warp. H200, 128 columns of half 0.994 (4 lanes, 4 packs: 0.968).
 template <int Vec>
 struct short_rows {

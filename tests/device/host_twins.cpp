@@ -48,6 +48,7 @@ runner_list all_twins() {
     runner_list all{
         twin<half, half, family::composed>(),
         twin<bfloat16, bfloat16, family::structured>(),
+        twin<bfloat16, bfloat16, family::flags>(),
         twin<float, float, family::composed>(),
         twin<double, double, family::structured>(),
         twin<half, half, family::none, factor_type::fixed, smx::hidden::zeros, sums::none>(),
