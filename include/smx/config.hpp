@@ -44,6 +44,15 @@
 #endif
 #endif
 
+// How many halves the CPU converts by one instruction of its own.
+#if !defined(__F16C__) || defined(__CUDACC__)
+#define SMX_HALVES_AT_ONCE 0
+#elif defined(__AVX512F__)
+#define SMX_HALVES_AT_ONCE 16
+#else
+#define SMX_HALVES_AT_ONCE 8
+#endif
+
 // Values that cross from one translation unit to another: one namespace a version.
 #define SMX_BEGIN \
     namespace smx { \

@@ -21,7 +21,9 @@ struct bfloat16 {
 // and, if two of them fill a 32-bit word:  static unsigned narrow_pair(float low, float high);
 //                                          static float widen_low(unsigned pair), widen_high(unsigned pair);
 //                                          static unsigned larger_pair(unsigned tops, unsigned next), each the other where that is NaN,
-//                                          product_pair(unsigned, unsigned).
+//                                          product_pair(unsigned, unsigned);
+// and, if so many are converted together:  static constexpr int at_once;
+//                                          static void widen_some(Element const*, float*), narrow_some(float const*, Element*).
 template <class Element>
 struct dtype {
     static_assert(always_false<Element>, "smx does not know this element type: specialise smx::dtype<Element> with compute, widen and narrow");
@@ -93,6 +95,37 @@ SMX_HD unsigned short narrow_half(float value) {
 #endif
 }
 
+#if SMX_HALVES_AT_ONCE
+// As wide as the loops that follow, which would wait for what is stored in halves of their registers.
+inline constexpr int halves_at_once = SMX_HALVES_AT_ONCE;
+using float_register = float __attribute__((vector_size(4 * halves_at_once)));
+using half_register = short __attribute__((vector_size(2 * halves_at_once)));
+
+SMX_HD void widen_halves(void const* from, float* into) {
+    half_register stored;
+    __builtin_memcpy(&stored, from, sizeof(stored));
+#if SMX_HALVES_AT_ONCE == 16
+    constexpr int current_rounding = 4;
+    float_register const wide = __builtin_ia32_vcvtph2ps512_mask(stored, float_register{}, static_cast<unsigned short>(~0u), current_rounding);
+#else
+    float_register const wide = __builtin_ia32_vcvtph2ps256(stored);
+#endif
+    __builtin_memcpy(into, &wide, sizeof(wide));
+}
+
+SMX_HD void narrow_halves(float const* from, void* into) {
+    constexpr int to_nearest_even = 0;
+    float_register wide;
+    __builtin_memcpy(&wide, from, sizeof(wide));
+#if SMX_HALVES_AT_ONCE == 16
+    half_register const stored = __builtin_ia32_vcvtps2ph512_mask(wide, to_nearest_even, half_register{}, static_cast<unsigned short>(~0u));
+#else
+    half_register const stored = __builtin_ia32_vcvtps2ph256(wide, to_nearest_even);
+#endif
+    __builtin_memcpy(into, &stored, sizeof(stored));
+}
+#endif
+
 SMX_HD unsigned short narrow_bfloat16(float value) {
     unsigned const word = bit_cast<unsigned>(value);
     unsigned const rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;
@@ -122,6 +155,11 @@ struct dtype<half> {
         return detail::narrow_half(low) | static_cast<unsigned>(detail::narrow_half(high)) << 16;
 #endif
     }
+#if SMX_HALVES_AT_ONCE
+    static constexpr int at_once = detail::halves_at_once;
+    static SMX_HD void widen_some(half const* from, float* into) { detail::widen_halves(from, into); }
+    static SMX_HD void narrow_some(float const* from, half* into) { detail::narrow_halves(from, into); }
+#endif
 };
 
 template <>
@@ -163,5 +201,44 @@ template <class Element, class = void>
 inline constexpr bool multiplies_pairs = false;
 template <class Element>
 inline constexpr bool multiplies_pairs<Element, always_void<decltype(dtype<Element>::product_pair(0u, 0u))>> = converts_pairs<Element>;
+
+// So many can be made of whole steps of those that are converted together.
+template <class Element, class Compute, int Count, class = void>
+inline constexpr bool converts_at_once = false;
+template <class Element, int Count>
+inline constexpr bool converts_at_once<Element, float, Count, always_void<decltype(dtype<Element>::at_once)>> = Count % dtype<Element>::at_once == 0;
+
+namespace detail {
+
+// Elements side by side in memory to numbers and back, on the CPU: loops that compilers vectorise, and instructions for several at once.
+template <int Count, class Element, class Compute>
+SMX_HD void widen_all(Element const* __restrict__ from, Compute* __restrict__ into) {
+    if constexpr (same_type<Element, Compute> && Count * sizeof(Element) > 64) {  // GCC calls memcpy for a longer move, and for a loop of moves
+        widen_all<Count / 2>(from, into);
+        widen_all<Count - Count / 2>(from + Count / 2, into + Count / 2);
+    } else if constexpr (same_type<Element, Compute>) {
+        __builtin_memcpy(into, from, Count * sizeof(Element));
+    } else if constexpr (converts_at_once<Element, Compute, Count>) {
+        SMX_UNROLL
+        for (int i = 0; i < Count; i += dtype<Element>::at_once) dtype<Element>::widen_some(from + i, into + i);
+    } else {
+        SMX_UNROLL
+        for (int i = 0; i < Count; ++i) into[i] = static_cast<Compute>(dtype<Element>::widen(from[i]));
+    }
+}
+template <int Count, class Element, class Compute>
+SMX_HD void narrow_all(Compute const* __restrict__ from, Element* __restrict__ into) {
+    if constexpr (same_type<Element, Compute>) {
+        widen_all<Count>(from, into);
+    } else if constexpr (converts_at_once<Element, Compute, Count>) {
+        SMX_UNROLL
+        for (int i = 0; i < Count; i += dtype<Element>::at_once) dtype<Element>::narrow_some(from + i, into + i);
+    } else {
+        SMX_UNROLL
+        for (int i = 0; i < Count; ++i) into[i] = dtype<Element>::narrow(from[i]);
+    }
+}
+
+}  // namespace detail
 
 SMX_END

@@ -21,7 +21,13 @@ struct dtype_by_bits : dtype<Ours> {  // what takes pairs is inherited
 }  // namespace detail
 
 template <>
-struct dtype<__half> : detail::dtype_by_bits<__half, half> {};
+struct dtype<__half> : detail::dtype_by_bits<__half, half> {
+#if SMX_HALVES_AT_ONCE
+    static constexpr int at_once = detail::halves_at_once;
+    static SMX_HD void widen_some(__half const* from, float* into) { detail::widen_halves(from, into); }
+    static SMX_HD void narrow_some(float const* from, __half* into) { detail::narrow_halves(from, into); }
+#endif
+};
 template <>
 struct dtype<__nv_bfloat16> : detail::dtype_by_bits<__nv_bfloat16, bfloat16> {};
 

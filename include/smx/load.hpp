@@ -33,6 +33,12 @@ SMX_HD auto widened(Source const& source, decltype(source.template fetch<Width>(
     return values;
 }
 
+// A row that a CPU reads in one step, with no pack in between, has read_into(pack&, col).
+template <class Source, int Width, class Compute, class = void>
+inline constexpr bool reads_into = false;
+template <class Source, int Width, class Compute>
+inline constexpr bool reads_into<Source, Width, Compute, always_void<decltype(&Source::template read_into<Width, Compute>)>> = true;
+
 // Loads what the map of t covers; calls meanwhile() when everything is on its way.
 template <class Tile, class Source, class Meanwhile>
 SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhile) {
@@ -49,7 +55,13 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
         for (int p = 0; p < packs; ++p) t.middle[p] = t.touches_seen(p) ? source.template fetch<vec>(t.pack_column(p)) : not_fetched<Tile, vec>(source);
     } else {
         t.for_live_packs([&](int p) {
-            t.middle[p] = t.touches_seen(p) ? source.template widen<vec>(source.template fetch<vec>(t.pack_column(p))) : filled_pack<vec>(nothing);
+            if (!t.touches_seen(p)) {
+                t.middle[p] = filled_pack<vec>(nothing);
+            } else if constexpr (reads_into<Source, vec, compute>) {
+                source.read_into(t.middle[p], t.pack_column(p));
+            } else {
+                t.middle[p] = source.template widen<vec>(source.template fetch<vec>(t.pack_column(p)));
+            }
         });
     }
     if (t.has_edges()) {
@@ -134,6 +146,15 @@ SMX_HD interval slice_of(Group const& g, int head, row_id row) {
         return {0, row.cols};
     }
 }
+// The same, to the end of the pack that the row ends in, where a tile takes whole packs.
+template <class Tile, class Group>
+SMX_HD interval part_of_row(Group const& g, int head, row_id row) {
+    if constexpr (Tile::fills_packs) {
+        return {0, (row.cols + Tile::vec - 1) / Tile::vec * Tile::vec};
+    } else {
+        return slice_of<Tile::vec>(g, head, row);
+    }
+}
 
 // Groups that want to know when all that a lane loads of its part is on its way have loads_are_issued().
 template <class Group, class = void>
@@ -173,11 +194,11 @@ SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, read_ahead<T
 // The whole row, or the group's slice of it.
 template <class Group, class Tile, class Input>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval span) {
-    smx::load(g, t, input, row, span, detail::slice_of<Tile::vec>(g, head_of<Tile::vec>(input, row), row));
+    smx::load(g, t, input, row, span, detail::part_of_row<Tile>(g, head_of<Tile::vec>(input, row), row));
 }
 template <class Group, class Tile, class Input, class Seen>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, read_ahead<Tile, Seen>& seen) {
-    smx::load(g, t, input, row, seen, detail::slice_of<Tile::vec>(g, head_of<Tile::vec>(input, row), row));
+    smx::load(g, t, input, row, seen, detail::part_of_row<Tile>(g, head_of<Tile::vec>(input, row), row));
 }
 
 SMX_END

@@ -100,9 +100,9 @@ SMX_HD float exponential2(float t) {
 #if SMX_DEVICE_CODE
     return ptx::exp2_approx(t);
 #else
-    // 2^t = 2^n * 2^r with |r| <= 1/2; adding 1.5 * 2^23 rounds t to an integer in the low bits. Coefficients: weighted minimax fit of
-    // (2^r - 1) / r, relative error 2e-9.
-    constexpr float shifter = 12582912.0f;
+    // 2^t = 2^n * 2^r with |r| <= 1/2; adding 1.5 * 2^23 + 127 rounds t to an integer and leaves n + 127, the exponent of 2^n, in the
+    // low bits. Coefficients: weighted minimax fit of (2^r - 1) / r, relative error 2e-9.
+    constexpr float shifter = 12583039.0f;
     float const shifted = t + shifter;
     float const r = t - (shifted - shifter);
     float p = 0.00015353362f;
@@ -112,8 +112,7 @@ SMX_HD float exponential2(float t) {
     p = p * r + 0.240226477f;
     p = p * r + 0.693147182f;
     p = p * r + 1.0f;
-    unsigned const n = bit_cast<unsigned>(shifted) - bit_cast<unsigned>(shifter);
-    float const power = bit_cast<float>((n + 127u) << 23);
+    float const power = bit_cast<float>(bit_cast<unsigned>(shifted) << 23);
     // Bits, not a choice of floats: a product that is chosen is one the compiler may not do for all lanes. A NaN is not less than anything.
     return bit_cast<float>(bit_cast<unsigned>(p * power) & (t < -126.0f ? 0u : ~0u));
 #endif

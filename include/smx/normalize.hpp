@@ -59,7 +59,7 @@ SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_r
     compute const anchored = anchor(stats.max);
     compute const filling = empty_value(stats, when_empty, cols);  // an empty row's weights are all exp(-inf) = 0
     compute factor = reciprocal(stats);
-    if constexpr (Tile::keeps != kept::scores) factor *= weight(t.max, anchored);
+    if constexpr (Tile::keeps != kept::scores) factor *= weight_of_largest(t.max, anchored);
     auto const probability = [&](compute held) {
         if constexpr (Tile::keeps != kept::scores) {
             return held * factor + filling;

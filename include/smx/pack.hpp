@@ -188,6 +188,8 @@ SMX_HD pack<Compute, Count> widen(detail::raw_pack<Element, Count> const& raw) {
             result[2 * i] = static_cast<Compute>(dtype<Element>::widen_low(pair));
             result[2 * i + 1] = static_cast<Compute>(dtype<Element>::widen_high(pair));
         }
+    } else if constexpr (!SMX_DEVICE_CODE) {
+        detail::widen_all<Count>(raw.units, result.data);
     } else {
         SMX_UNROLL
         for (int i = 0; i < Count; ++i) result[i] = static_cast<Compute>(dtype<Element>::widen(raw[i]));
@@ -203,6 +205,10 @@ SMX_HD detail::raw_pack<Element, Count> narrow(pack<Compute, Count> const& value
         SMX_UNROLL
         for (int i = 0; i < Count / 2; ++i) raw.units[i] = dtype<Element>::narrow_pair(values[2 * i], values[2 * i + 1]);
         return raw;
+    } else if constexpr (!SMX_DEVICE_CODE) {
+        raw_pack raw;
+        detail::narrow_all<Count>(values.data, raw.units);
+        return raw;
     } else {
         return raw_pack::of([&](int i) { return dtype<Element>::narrow(values[i]); });
     }
@@ -210,7 +216,7 @@ SMX_HD detail::raw_pack<Element, Count> narrow(pack<Compute, Count> const& value
 
 // A pack of numbers as they are.
 template <class Compute, int Count>
-SMX_HD pack<Compute, Count> widen(pack<Compute, Count> const& values) {
+SMX_HD pack<Compute, Count> const& widen(pack<Compute, Count> const& values) {
     return values;
 }
 

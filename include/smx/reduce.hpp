@@ -37,11 +37,18 @@ SMX_HD Compute weight(Compute score, Compute anchored) {
     return weight(score, anchored, slope_of(Compute(1)));
 }
 
+// The weight of the largest of some scores beside the largest of all: mostly 1, which a CPU need not compute. Not by equality: +inf less +inf is NaN.
+template <class Compute>
+SMX_HD Compute weight_of_largest(Compute max, Compute anchored) {
+    if (!SMX_DEVICE_CODE && max - anchored == Compute(0)) return Compute(1);
+    return weight(max, anchored);
+}
+
 template <class Compute>
 SMX_HD statistics<Compute> merge(statistics<Compute> a, statistics<Compute> b) {
     Compute const max = maximum()(a.max, b.max);
     Compute const anchored = anchor(max);
-    return {max, a.sum * weight(a.max, anchored) + b.sum * weight(b.max, anchored)};
+    return {max, a.sum * weight_of_largest(a.max, anchored) + b.sum * weight_of_largest(b.max, anchored)};
 }
 
 // 1 / sum; 0 for an empty row. Not "sum > 0": that is false for NaN and would turn a NaN row into zeros.
@@ -59,12 +66,14 @@ SMX_HD Compute log_sum_exp_of(statistics<Compute> stats) {
 // All places of a pack together, half of them at a time: the steps of one half do not wait for each other.
 template <class Compute, int Width, class Op>
 SMX_HD Compute folded(pack<Compute, Width> values, Op op) {
-    SMX_UNROLL
-    for (int distance = Width / 2; distance > 0; distance /= 2) {
+    if constexpr (Width == 1) {
+        return values[0];
+    } else {
+        pack<Compute, Width / 2> half;
         SMX_UNROLL
-        for (int i = 0; i < distance; ++i) values[i] = op(values[i], values[i + distance]);
+        for (int i = 0; i < Width / 2; ++i) half[i] = op(values[i], values[i + Width / 2]);
+        return folded(half, op);
     }
-    return values[0];
 }
 
 namespace detail {
@@ -85,14 +94,23 @@ SMX_HD auto tops_of(Tile const& t) {
         return tops;
     }
 }
+
+struct nobody {};
+// Groups that ask memory for what comes next while a lane computes exponentials, when nothing else waits for memory, have ask_ahead(next,
+// column, columns): `columns` from next + column on.
+template <class Group, class = void>
+inline constexpr bool asks_ahead = false;
+template <class Group>
+inline constexpr bool asks_ahead<Group, always_void<decltype(&Group::ask_ahead)>> = true;
 }  // namespace detail
 
 // The scores that one lane holds; a tile that keeps weights holds them afterwards.
-template <class Tile>
-SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
+template <class Tile, class Group = detail::nobody>
+SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t, Group const& g = {}) {
     using compute = typename Tile::compute;
     int const edges = t.edges_to_visit();
     bool const has_edges = t.has_edges();
+    (void)g;
 
     compute max = folded(detail::tops_of(t), [](compute top, compute next) { return raised(top, next); });
     if (has_edges) {
@@ -105,7 +123,8 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t) {
     compute const slope = slope_of(keeps_weights ? t.factor : compute(1));
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
     t.for_live_packs([&](int p) {
-        auto const scores = widen<compute>(t.middle[p]);
+        if constexpr (detail::asks_ahead<Group>) g.ask_ahead(t.map.end, p * Tile::vec, Tile::vec);
+        auto const& scores = widen<compute>(t.middle[p]);
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) {
             compute const w = weight(scores[i], anchored, slope);
@@ -147,14 +166,14 @@ inline constexpr bool exchanges_parts<Group, always_void<decltype(some<Group>().
 template <class Group, class Compute>
 SMX_HD statistics<Compute> all_reduce(Group& g, statistics<Compute> lane) {
     if constexpr (Group::size == 1) {
-        return {lane.max, lane.sum * weight(lane.max, anchor(lane.max))};  // 0 where the scale took every score to -inf
+        return {lane.max, lane.sum * weight_of_largest(lane.max, anchor(lane.max))};  // 0 where the scale took every score to -inf
     } else if constexpr (detail::exchanges_parts<Group>) {
         auto&& within = g.part();
         auto across = g.across();
         return smx::all_reduce(across, g.exchange(smx::all_reduce(within, lane), statistics<Compute>()));
     } else {
         Compute const max = g.all_reduce(lane.max, maximum());
-        Compute const sum = g.all_reduce(lane.sum * weight(lane.max, anchor(max)), plus());
+        Compute const sum = g.all_reduce(lane.sum * weight_of_largest(lane.max, anchor(max)), plus());
         return {max, sum};
     }
 }
@@ -166,7 +185,7 @@ SMX_HD statistics<Compute> all_reduce(Group& g, statistics<Compute> lane) {
 // Cost      two reductions
 template <class Group, class Tile>
 SMX_HD statistics<typename Tile::compute> reduce(Group& g, Tile& t) {
-    return smx::all_reduce(g, lane_statistics(t));
+    return smx::all_reduce(g, lane_statistics(t, g));
 }
 
 SMX_END

@@ -9,13 +9,15 @@ SMX_BEGIN
 namespace detail {
 // What normalize left of pack p to be done.
 template <class Tile>
-SMX_HD pack<typename Tile::compute, Tile::vec> probabilities_of(Tile const& t, int p) {
-    auto values = widen<typename Tile::compute>(t.middle[p]);
+SMX_HD decltype(auto) probabilities_of(Tile const& t, int p) {
     if constexpr (Tile::is_stored) {
+        auto values = widen<typename Tile::compute>(t.middle[p]);
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) values[i] = weight(values[i], t.anchored, t.slope) * t.share + t.filling;
+        return values;
+    } else {
+        return (t.middle[p]);
     }
-    return values;
 }
 }  // namespace detail
 
@@ -39,7 +41,7 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     auto const store_any = [&](int p, bool exists) {
         if (!exists) return;
         int const col = t.pack_column(p);
-        auto const values = detail::probabilities_of(t, p);
+        auto const& values = detail::probabilities_of(t, p);
         if (keeps && (col < span.begin || col + Tile::vec > span.end)) {
             SMX_UNROLL
             for (int i = 0; i < Tile::vec; ++i) {
@@ -57,7 +59,7 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     if constexpr (asks_once && Tile::is_stored) {
         // What is worked out here is long: once for both ways.
         t.for_all_packs([&](int p, bool exists) {
-            auto const values = detail::probabilities_of(t, p);
+            auto const& values = detail::probabilities_of(t, p);
             mine.template store_whole<Tile::vec>(exists && whole, Tile::distance(p), values);
             if (exists && !whole) mine.template store_in_pieces<Tile::vec>(Tile::distance(p), values);
         });

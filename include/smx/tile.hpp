@@ -2,6 +2,7 @@
 #pragma once
 #include "pack.hpp"
 #include "row_id.hpp"
+#include "tile_kinds.hpp"
 
 SMX_BEGIN
 
@@ -13,38 +14,21 @@ struct column_map {
     int mine = 0;                  // first column of the lane's first pack
     interval seen = {0, 0};        // the columns of packs that can be visible
     interval edges_seen = {0, 0};  // of edge elements: as far as they lie before the first and after the last pack
+#if SMX_DEVICE_CODE
     unsigned live = 0;             // bit s: some lane's part of stripe s of packs can be visible
+#else
+    interval live = {0, 0};        // the stripes of packs of which some lane's part can be visible: a loop goes from the first to the last
+#endif
     unsigned whole = 0;            // bit s: every lane's is, to the last column
-};
-
-// What becomes of packs that no lane can see.
-enum class hidden_packs {
-    skipped,      // jumped over: a row may see little of itself
-    computed,     // as all others
-    all_or_none,  // as all others, for masks whose span is the row or nothing: no pack has an end of the span in it
-};
-
-// How long the product of scores and factor may wait.
-enum class product {
-    until_weighed,  // for the exponential, if the factor is one that can
-    until_biased,   // for a bias to be added, by one operation: for masks that add, and any factor. What is not loaded is 0 until mask hides it.
-};
-
-// What a tile holds once its row is reduced.
-enum class kept {
-    scores,   // what it held before: any normalisation can follow
-    weights,  // exp(score - max), max over the lane's own slots: half the exponentials, and the scale is folded into them; for softmax alone
-    stored,   // packs of scores as they lie in memory, for more columns in the registers: the same weights, worked out for the sum and again for
-              // the store; for softmax of 16-bit scores without biases
 };
 
 // Shape     Packs packs of Vec columns a lane, and the elements before the first and after the last pack of the row, dealt out to the lanes
 // Requires  cover() is given at most capacity columns beyond the head, and a head of 0 to Vec - 1
 template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept::scores, hidden_packs Hidden = hidden_packs::skipped,
-          product Product = product::until_weighed, class Stored = Compute>
+          product Product = product::until_weighed, class Stored = Compute, row_ends Ends = row_ends::single>
 struct tile {
     static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");
-    static_assert(Lanes >= 1 && Packs >= 1 && Packs <= 32, "a tile has at least one lane, and 1 to 32 packs a lane");
+    static_assert(Lanes >= 1 && Packs >= 1 && Packs <= (Ends == row_ends::single ? 32 : 1024), "a tile has at least one lane, and 1 to 32 packs a lane");
     static_assert((Kept == kept::stored) == !same_type<Stored, Compute>, "a tile with kept::stored, and no other, names what is stored");
     static_assert(Kept != kept::stored || Product != product::until_biased, "biased scores are not stored ones: write kept::weights");
     using compute = Compute;
@@ -55,7 +39,8 @@ struct tile {
     static constexpr bool skips = Hidden == hidden_packs::skipped;
     static constexpr bool sees_parts = Hidden != hidden_packs::all_or_none;
     static constexpr bool awaits_bias = Product == product::until_biased;
-    static constexpr int edges = (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
+    static constexpr bool fills_packs = Ends == row_ends::in_packs;
+    static constexpr int edges = fills_packs ? 0 : (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
     static constexpr int capacity = Lanes * Vec * Packs;
     // A stripe is what all lanes hold side by side of one pack, or of several short ones: a jump over less than 8 columns a lane costs more than
     // it saves. Where no jump is taken, each pack is one.
@@ -101,7 +86,11 @@ struct tile {
         // The same for all lanes of the group, so that skipping a stripe is a jump and not a divergence.
         constexpr unsigned width = Lanes * Vec * packs_per_stripe;
         unsigned const from = static_cast<unsigned>(map.seen.begin - map.first), to = static_cast<unsigned>(map.seen.end - map.first);
+#if SMX_DEVICE_CODE
         map.live = bits_below((to + width - 1) / width) & ~bits_below(from / width);
+#else
+        map.live = {static_cast<int>(from / width), static_cast<int>((to + width - 1) / width)};
+#endif
         if constexpr (in_stripes) map.whole = bits_below(to / width) & ~bits_below((from + width - 1) / width);
     }
 
@@ -120,9 +109,14 @@ struct tile {
     SMX_HD bool holds_end() const { return sees_parts && (is_within_pack(map.seen.begin) || is_within_pack(map.seen.end)); }
     SMX_HD bool edge_is_seen(int col) const { return col < map.edges_seen.end && (!sees_parts || col >= map.edges_seen.begin); }
     // A tile of one stripe, or of two packs, takes all as live.
-    SMX_HD bool is_live(int stripe) const { return !skips || stripes <= (in_stripes ? 1 : 2) || (map.live >> stripe & 1u) != 0; }
+    static constexpr bool all_are_live = !skips || stripes <= (in_stripes ? 1 : 2);
+#if SMX_DEVICE_CODE
+    SMX_HD bool is_live(int stripe) const { return all_are_live || (map.live >> stripe & 1u) != 0; }
+#else
+    SMX_HD bool is_live(int stripe) const { return all_are_live || (stripe >= map.live.begin && stripe < map.live.end); }
+#endif
     // Whether pack p is the first that for_live_packs visits, whatever the row.
-    static SMX_HD constexpr bool begins_with(int p) { return SMX_DEVICE_CODE != 0 && p == 0 && (!skips || stripes <= (in_stripes ? 1 : 2)); }
+    static SMX_HD constexpr bool begins_with(int p) { return SMX_DEVICE_CODE != 0 && p == 0 && all_are_live; }
     // Known for stripes of more than one pack: a single pack's lanes look for themselves.
     SMX_HD bool is_whole(int stripe) const { return in_stripes && (map.whole >> stripe & 1u) != 0; }
 
@@ -138,9 +132,9 @@ struct tile {
     template <class Visit>
     SMX_HD void for_live_packs(Visit const& visit) const {
         int const in_use = packs_to_visit();
-        int const stripes_in_use = stripes_to_visit();
+        interval const to_visit = stripes_to_look_at();
         SMX_UNROLL
-        for (int b = 0; b < stripes_in_use; ++b) {
+        for (int b = to_visit.begin; b < to_visit.end; ++b) {
             if (is_live(b)) for_packs(b, in_use, visit);
         }
     }
@@ -231,6 +225,14 @@ struct tile {
     }
     SMX_HD int stripes_to_visit() const {
         return SMX_DEVICE_CODE ? stripes : (packs_to_visit() + packs_per_stripe - 1) / packs_per_stripe;
+    }
+    // Stripes to look for live ones in.
+    SMX_HD interval stripes_to_look_at() const {
+#if SMX_DEVICE_CODE
+        return {0, stripes};
+#else
+        return all_are_live ? interval{0, stripes_to_visit()} : map.live;
+#endif
     }
     SMX_HD bool has_edges() const { return edges > 0 && (map.first - map.begin) + (map.end - map.last) != 0; }
     SMX_HD int edges_to_visit() const {

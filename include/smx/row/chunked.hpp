@@ -121,7 +121,7 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
     read_ahead<Tile, decltype(masks.bind(row, shape))> seen(bound);
     interval const visible = seen.span();
     int const head = head_of<Tile::vec>(input, row);
-    interval const slice = detail::slice_of<Tile::vec>(g, head, row);
+    interval const slice = detail::part_of_row<Tile>(g, head, row);
     // The first chunk takes the columns before the first pack as well; every other starts where a pack may.
     int const before = slice.begin == 0 ? head : 0;
     int64 const first = static_cast<int64>(slice.begin) + before;
@@ -143,7 +143,7 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
         interval const part = part_of(chunk);
         if (part.begin >= visible.end || part.end <= visible.begin) continue;
         make_scores(part);
-        stats = smx::merge(stats, lane_statistics(t));
+        stats = smx::merge(stats, lane_statistics(t, g));
         keeper.put(chunk, t);
     }
     stats = smx::all_reduce(g, stats);
