@@ -3,7 +3,7 @@
 
 namespace bench {
 
-std::function<void()> make_onednn(onednn_call const&, std::string& why) {
+std::function<void()> make_onednn(onednn_call const&, int, std::string& why) {
     why = "built without oneDNN";
     return {};
 }
