@@ -1,7 +1,5 @@
 // The known faults of published versions of this operator: each as an input that shows it.
 #include <cmath>
-#include <set>
-#include <tuple>
 
 #include "device/suite.hpp"
 
@@ -66,11 +64,11 @@ SMX_DEVICE_TEST(published_faults, maximum_in_the_first_lane_only) {
 
 // A reduction that ends at the warp: rows as long as a kernel takes, with the maximum in each warp's part once.
 SMX_DEVICE_TEST(published_faults, reduction_within_each_warp_only) {
-    std::set<std::tuple<decltype(runner::run), int, int>> run;  // the host path has the same types for many kernels
     for (runner const& kernel : device::all_kernels()) {
         if (kernel.kind != runner::named || kernel.policy.lanes <= 32 || kernel.masks != family::composed) continue;
-        if (!run.insert({device::at(where, kernel).run, kernel.policy.lanes, kernel.policy.columns()}).second) continue;
         int64 const warps = kernel.policy.lanes / 32;
+        // On the host an expectation is tried, which is the same for any number of columns.
+        if (!where.is_gpu() && warps * kernel.policy.columns() > 1 << 18) continue;
         problem p;
         p.shape = {warps, kernel.policy.columns()};
         p.score = [&](int64, int64, int64 q, int k) {
