@@ -103,7 +103,6 @@ struct kernel_type {
         constexpr bool wide = blocks == 1 && lanes >= 64;  // the edges of a row take one slot a lane
         bool const asks = row.tests || row.biases;
         if (!holds_row(Body)) return 512;
-        if (words > 56) return 640;
         if (words > 40) return Threads <= 256 && !asks && row.spans_row ? 768 : 512;  // 16384 columns of half 0.98 (512: 0.85)
         if (words > 36) return !asks && row.spans_row ? 1024 : 512;
         if (compute_bytes > 4) return words > 32 ? 640 : 768;
