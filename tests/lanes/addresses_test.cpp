@@ -37,7 +37,7 @@ TEST(addresses, double_on_two_lanes) { every_offset<double, resident_body, smx::
 // The row's bits with x and y at these offsets.
 template <class T, class Body, class Numbers>
 std::vector<T> bits_of_row(std::vector<T> const& scores, std::size_t x_offset, std::size_t y_offset) {
-    auto const row = runner<fibers, Body, Numbers, T>();
+    auto const row = runner<fibers, Body, Numbers, T, T, kinds::two>();
     int const cols = static_cast<int>(scores.size());
     support::guarded_buffer<T> const x(scores, x_offset);
     support::guarded_buffer<T> y(scores.size(), y_offset);
@@ -76,7 +76,7 @@ TEST(addresses, same_bits_where_x_is_aligned_alike) {
 
 // Packs end where the row ends: memory before x and behind it cannot be read, and is not.
 TEST(addresses, nothing_is_read_on_either_side) {
-    auto const row = runner<fibers, resident_body, smx::tile<4, 8, 4>, smx::half>();
+    auto const row = runner<fibers, resident_body, smx::tile<4, 8, 4>, smx::half, smx::half, kinds::two>();
     any_mask const& mask = mask_named("no_mask");
     for (support::fence side : {support::fence::before, support::fence::behind}) {
         for (int cols = 1; cols <= 128; ++cols) {

@@ -10,9 +10,9 @@ void sweep_pair() {
     using compute = smx::compute_of<X>;
     for (char const* name : {"no_mask", "both_of_five"}) {
         any_mask const& mask = mask_named(name);
-        sweep(runner<fibers, staged_body, smx::tile<1, 16, 4, compute>, X, Y>(), mask);
-        sweep(runner<fibers, resident_body, smx::tile<8, 8, 4, compute>, X, Y>(), mask);
-        sweep(runner<fibers, online_body, smx::tile<32, 8, 1, compute>, X, Y>(), mask);
+        sweep(runner<fibers, staged_body, smx::tile<1, 16, 4, compute>, X, Y, kinds::two>(), mask);
+        sweep(runner<fibers, resident_body, smx::tile<8, 8, 4, compute>, X, Y, kinds::two>(), mask);
+        sweep(runner<fibers, online_body, smx::tile<32, 8, 1, compute>, X, Y, kinds::two>(), mask);
     }
 }
 
