@@ -150,39 +150,35 @@ struct kernel_type {
     static SMX_HD constexpr int blocks_for(row_shape) { return blocks; }
 };
 
+// Kernels whose lanes hold a row from its load to its store.
+template <class Group, int Vec, int Packs, int Threads, body_kind Body>
+struct in_registers : kernel_type<Group, Vec, Packs, Threads, Body> {
+    static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
+        return in_registers::has_blocks(limits) && shape.cols <= in_registers::value.columns();
+    }
+
+    template <class InKernel, class Operands>
+    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int group, void*, uint64*) {
+        int64 const index = first + group;
+        if (index < o.rows.count()) smx::run_resident<typename in_registers::template tile_of<Operands>>(g, o, index);
+    }
+};
+
 }  // namespace detail
 
 // Each kernel type says by `plain` what is compiled for it: launch_auto's own types add when it runs, not what it does.
 
 // The row waits in registers: up to lanes * Vec * Packs columns.
 template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
-struct resident : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::resident> {
+struct resident : detail::in_registers<Group, Vec, Packs, Threads, body_kind::resident> {
     using plain = resident;
-    static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
-        return resident::has_blocks(limits) && shape.cols <= resident::value.columns();
-    }
-
-    template <class InKernel, class Operands>
-    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int group, void*, uint64*) {
-        int64 const index = first + group;
-        if (index < o.rows.count()) smx::run_resident<typename resident::template tile_of<Operands>>(g, o, index);
-    }
 };
 
 // The row waits in registers as it is stored, where that is less than numbers to compute with: 16-bit scores, to which nothing is added. Twice
 // the columns a lane, and two exponentials each.
 template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
-struct compact : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::compact> {
+struct compact : detail::in_registers<Group, Vec, Packs, Threads, body_kind::compact> {
     using plain = compact;
-    static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
-        return compact::has_blocks(limits) && shape.cols <= compact::value.columns();
-    }
-
-    template <class InKernel, class Operands>
-    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int group, void*, uint64*) {
-        int64 const index = first + group;
-        if (index < o.rows.count()) smx::run_resident<typename compact::template tile_of<Operands>>(g, o, index);
-    }
 };
 
 // Several rows that touch in memory move as one piece, by bulk copies: any length and address at the speed of the copy.
