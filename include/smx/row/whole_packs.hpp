@@ -237,6 +237,7 @@ struct filled_mask {
 
 }  // namespace detail
 
+#if SMX_HAS_HOST
 // A call whose rows g can take.
 template <class Input, class Factor, class Mask, class Output, class RowOutput>
 auto in_whole_packs(host_group& g, operands<Input, Factor, Mask, Output, RowOutput> const& o) {
@@ -245,5 +246,6 @@ auto in_whole_packs(host_group& g, operands<Input, Factor, Mask, Output, RowOutp
     using mask = detail::filled_mask<Mask>;
     return operands<input, Factor, mask, output, RowOutput>{{o.input, &g}, o.factor, {o.masks}, {o.output, &g}, o.row_output, o.shape, o.rows, o.when_empty};
 }
+#endif
 
 SMX_END
