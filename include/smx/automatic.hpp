@@ -52,13 +52,13 @@ struct joined_lists<kernel_list<First...>, kernel_list<Second...>, Lists...> : j
 
 template <int Vec>
 using few_rows = kernel_list<few<resident<warp_group<8>, Vec, 2>>, few<resident<block_group<256>, Vec, 2>>, few<fitted<resident<cluster_group<256, 16>, Vec, 2>>>>;
-// To 192 columns of 16-bit elements: some lanes of a warp. H200, 128 columns of half 0.994 (4 lanes, 4 packs: 0.968).
+// To 192 columns of 16-bit elements: some lanes of a warp. H200, 128 columns of half 0.99 (4 lanes, 4 packs: 0.97).
 template <int Vec>
 struct short_rows {
     using type = kernel_list<resident<warp_group<2>, Vec, 2>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>,
                              resident<warp_group<8>, Vec, 2>, resident<warp_group<8>, Vec, 3>>;
 };
-// To 3072. 200 and 256 columns 0.997 and 0.992, by blocks of 64 (of 128: 0.996, 0.972).
+// To 3072. 200 and 256 columns 0.99, by blocks of 64 (of 128: 0.99, 0.97).
 template <int Vec>
 struct middle_rows {
     using type = kernel_list<resident<warp_group<8>, Vec, 4, 64>, resident<warp_group<16>, Vec, 3>, resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 3, 64>,
@@ -66,8 +66,8 @@ struct middle_rows {
                              resident<block_group<96>, Vec, 4>>;
 };
 // Longer ones, in the registers of a block: halves are twice the work a byte, and want more packs a lane and fewer lanes. H200, 4096, 8192 and
-// 16384 columns of half 0.975, 0.99 and 0.975 of copy (128 lanes, 4 packs; 256 and 512 lanes, 4 packs, as numbers: 0.964), 2048, 4096 and 8192
-// of float 0.99, 0.975 and 0.99 (128 lanes, 4 packs; 256, 4; 256, 8: 0.965).
+// 16384 columns of half 0.97, 0.99 and 0.97 of copy (128 lanes, 4 packs; 256 and 512 lanes, 4 packs, as numbers: 0.964), 2048, 4096 and 8192
+// of float 0.99, 0.97 and 0.99 (128 lanes, 4 packs; 256, 4; 256, 8: 0.965).
 template <int Vec>
 struct block_rows {
     using type = kernel_list<resident<block_group<256>, Vec, 2>, resident<block_group<128>, Vec, 6>, resident<block_group<384>, Vec, 3>,
@@ -112,8 +112,8 @@ constexpr rows_seen seen_as = mask_tests<Seen> || mask_biases<Seen> ? rows_seen:
 template <int Vec, rows_seen Rows>
 struct automatic_list {
     // What is in flight decides: 131 to 143 KB an SM, in clusters that fill the 16 SMs of a GPC. H200, half: 40000, 65536, 100000 and 131072 columns
-    // 0.97, 0.97, 0.98 and 0.97; 150000, 200000 and 262144 0.96, 0.94 and 0.96; 300000, 400000 and 524288 0.86, 0.80 and 0.91; then a block has an
-    // SM to itself: 800000 and 1048576 0.58 and 0.69 (read twice: 0.5).
+    // 0.97; 200000 and 262144 0.93 and 0.95; 300000, 400000 and 524288 0.84, 0.78 and 0.90; then a block has an SM to itself: 800000 and 1048576
+    // 0.57 and 0.68.
     using clusters = kernel_list<fitted<compact<cluster_group<128, 16>, Vec, 8>>, fitted<compact<cluster_group<224, 16>, Vec, 10>>,
                                  fitted<compact<cluster_group<448, 16>, Vec, 10>>, fitted<compact<cluster_group<896, 16>, Vec, 10>>>;
     using without_clusters = kernel_list<compact<block_group<512>, Vec, 8>>;
@@ -127,13 +127,13 @@ using masked_rows = typename joined_lists<few_rows<Vec>, typename short_rows<Vec
 // With a mask: 4 packs a lane and more lanes, since 8 leave no registers for what a mask asks. H200, half, 8192 columns: a bias 0.85 of copy
 // (128 lanes, 8 packs: 0.61), causal 0.92 (0.74).
 template <int Vec>
+using four_packs = kernel_list<resident<block_group<192>, Vec, 4>, resident<block_group<256>, Vec, 4>, resident<block_group<384>, Vec, 4>,
+                               resident<block_group<512>, Vec, 4>>;
+template <int Vec>
 struct automatic_list<Vec, rows_seen::part> {
-    using long_rows = kernel_list<resident<block_group<192>, Vec, 4>, resident<block_group<256>, Vec, 4>, resident<block_group<384>, Vec, 4>,
-                                  resident<block_group<512>, Vec, 4>>;
-    using type = masked_rows<Vec, long_rows>;
+    using type = masked_rows<Vec, four_packs<Vec>>;
 };
-// Causal, 8192, 12288, 16384, 32768, 65536 and 131072 columns 0.93, 0.93, 0.93, 0.91, 0.79 and 0.79 (as numbers, 4 packs: 0.92, 0.87, 0.77; read
-// twice: 32768 0.48).
+// Causal, 8192, 32768 and 131072 columns 0.92, 0.90 and 0.80; 12288 and 16384 0.93 (as numbers, 4 packs: 0.87, 0.77; 32768 read twice: 0.48).
 template <>
 struct automatic_list<8, rows_seen::part> {
     using long_rows = kernel_list<resident<block_group<192>, 8, 4>, compact<block_group<128>, 8, 8>, compact<block_group<192>, 8, 8>,
@@ -142,9 +142,9 @@ struct automatic_list<8, rows_seen::part> {
 };
 template <int Vec>
 struct automatic_list<Vec, rows_seen::asked> {
-    // 131072 columns by a cluster: a bias 0.76 (read twice: 0.49), a byte mask 0.70 (0.51).
-    using long_rows = kernel_list<resident<block_group<192>, Vec, 4>, resident<block_group<256>, Vec, 4>, resident<block_group<384>, Vec, 4>,
-                                  resident<block_group<512>, Vec, 4>, fitted<compact<cluster_group<256, 16>, Vec, 4>>>;
+    // 131072 columns by a cluster: a bias 0.75 (read twice: 0.49), a byte mask 0.74 (0.51).
+    using clusters = kernel_list<fitted<compact<cluster_group<256, 16>, Vec, 4>>>;
+    using long_rows = typename joined_lists<four_packs<Vec>, clusters>::type;
     using type = masked_rows<Vec, long_rows>;
 };
 

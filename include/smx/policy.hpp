@@ -126,8 +126,7 @@ struct kernel_type {
     static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks};
 
     // Of a row in few registers what is hidden is computed too: jumps cost as much, and keep the compiler from overlapping packs.
-    static constexpr hidden_packs parts_as = holds_row(Body) && Vec * Packs <= 32 ? hidden_packs::computed
-                                                                                                                             : hidden_packs::skipped;
+    static constexpr hidden_packs parts_as = holds_row(Body) && Vec * Packs <= 32 ? hidden_packs::computed : hidden_packs::skipped;
     // Stored: what the registers hold of a score, Compute or what it is stored as.
     template <class Compute, class Seen, hidden_packs Parts = parts_as, class Stored = Compute>
     using tile_type = tile<lanes_per_slice, Vec, Packs, Compute,

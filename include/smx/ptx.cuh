@@ -12,6 +12,13 @@ SMX_DEVICE float exp2_approx(float x) {
     return y;
 }
 
+// 1 / x, error under 1 unit in the last place, exact for powers of two.
+SMX_DEVICE float reciprocal_approx(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 // Each half of a word all its sign bit.
 SMX_DEVICE unsigned signs_spread(unsigned word) {
     unsigned spread;
@@ -24,13 +31,6 @@ SMX_DEVICE unsigned zero_of(int number) {
     unsigned zero;
     asm("shr.u32 %0, %1, 31;" : "=r"(zero) : "r"(number));
     return zero;
-}
-
-// 1 / x, error under 1 unit in the last place, exact for powers of two.
-SMX_DEVICE float reciprocal_approx(float x) {
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
 }
 
 SMX_DEVICE float half_to_float(unsigned short bits) {
@@ -66,6 +66,12 @@ SMX_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
     return word;
 }
 
+SMX_DEVICE unsigned larger_bfloat16s(unsigned a, unsigned b) {
+    unsigned word;
+    asm("max.bf16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
+    return word;
+}
+
 // Two products, subnormals included; of bfloat16s by a sum with -0, which 8.0 has.
 SMX_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
     unsigned word;
@@ -76,12 +82,6 @@ SMX_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
 SMX_DEVICE unsigned product_of_bfloat16s(unsigned a, unsigned b) {
     unsigned word;
     asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(word) : "r"(a), "r"(b), "r"(0x80008000u));
-    return word;
-}
-
-SMX_DEVICE unsigned larger_bfloat16s(unsigned a, unsigned b) {
-    unsigned word;
-    asm("max.bf16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
     return word;
 }
 #endif

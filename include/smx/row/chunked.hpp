@@ -9,7 +9,7 @@ SMX_BEGIN
 //   template <class Tile> void put(int chunk, Tile const&);               after the first pass over a chunk
 //   template <class Tile, class Make> void get(int chunk, Tile&, Make);   before the second; make() computes the scores again
 
-// Weights wait in memory: shared memory on a GPU, the stack on the CPU. Every lane reads back what it wrote itself, so no barrier is needed.
+// Weights wait in memory, on a GPU in shared memory. Every lane reads back what it wrote itself, so no barrier is needed.
 // Requires  memory for staged<Compute>::bytes<Tile>(cols), aligned to 16 bytes
 template <class Compute>
 class staged {
