@@ -47,7 +47,9 @@ __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail:
     __shared__ uint64 barrier;
     static_assert(sizeof(storage) + sizeof(barrier) <= static_shared_bytes, "more shared memory than launches count on");
     // The blocks of a cluster lie along x, and nothing else does.
-    int64 const block = Kernel::blocks > 1 ? static_cast<int64>(blockIdx.z) * gridDim.y + blockIdx.y : static_cast<int64>(blockIdx.y) * gridDim.x + blockIdx.x;
+    int64 block = Kernel::blocks > 1 ? blockIdx.y : blockIdx.x;
+    unsigned const outer = Kernel::blocks > 1 ? blockIdx.z : blockIdx.y;
+    if (outer != 0) block += static_cast<int64>(outer) * (Kernel::blocks > 1 ? ptx::grid_height() : ptx::grid_width());
     int64 const first = block * Kernel::rows_per_block;
     if (first >= o.rows.count()) return;  // the whole block or cluster, and later a whole group, leaves: none waits for it
     ptx::wait_for_previous_kernel();

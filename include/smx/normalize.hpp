@@ -56,15 +56,20 @@ SMX_HD void await_store(Tile& t, typename Tile::compute factor, typename Tile::c
 template <class Tile>
 SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_row when_empty, int cols) {
     using compute = typename Tile::compute;
-    compute const anchored = anchor(stats.max);
     compute const filling = empty_value(stats, when_empty, cols);  // an empty row's weights are all exp(-inf) = 0
     compute factor = reciprocal(stats);
-    if constexpr (Tile::keeps != kept::scores) factor *= weight_of_largest(t.max, anchored);
+    weighing<compute, Tile::exponents> weigh;
+    if constexpr (Tile::keeps != kept::scores) {
+        factor *= weight_of_largest(t.max, anchor(stats.max)) * t.rest;
+    } else {
+        weigh = {stats.max, compute(1)};
+        factor *= weigh.rest(stats.max);
+    }
     auto const probability = [&](compute held) {
         if constexpr (Tile::keeps != kept::scores) {
             return held * factor + filling;
         } else {
-            return weight(held, anchored) * factor + filling;
+            return weigh(held) * factor + filling;
         }
     };
     if constexpr (Tile::is_stored) {

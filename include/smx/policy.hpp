@@ -84,6 +84,12 @@ struct mask_traits {
 template <class Seen>
 inline constexpr mask_traits mask_traits_of = {mask_tests<Seen>, mask_biases<Seen>, spans_row<Seen>};
 
+// An output that stores 16 bits or less of a probability.
+template <class Output, class = void>
+inline constexpr bool is_narrow = false;
+template <class Output>
+inline constexpr bool is_narrow<Output, always_void<typename Output::element>> = sizeof(typename Output::element) <= 2;
+
 // What kernel types have in common.
 template <class Group, int Vec, int Packs, int Threads, body_kind Body>
 struct kernel_type {
@@ -109,7 +115,7 @@ struct kernel_type {
         if (words <= 16 && (wide || !row.biases)) return row.tests && (row.biases || !(wide || row.spans_row)) ? 1152 : 1280;
         if (row.tests && row.biases) return wide ? (row.spans_row ? 1152 : 1024) : 768;
         if (row.biases) return wide ? (row.spans_row ? 1280 : 1152) : 1024;
-        if (row.tests) return !wide ? 768 : row.spans_row ? 1152 : 1024;  // 2048 columns of bfloat16 0.974 (768: 0.901); 512 of half 0.952 (1152: 0.827)
+        if (row.tests) return !wide ? 768 : 1152;  // 2048 columns of bfloat16 0.974 (768: 0.901); 512 of half 0.952 (1152: 0.827)
         if (Body == body_kind::packed) return 1152; // 255 columns of half 0.963 (1024: 0.941)
         if (words <= 24) return row.spans_row ? 1152 : 1024;
         if (wide) return row.spans_row || Threads % 64 == 0 ? 1280 : 1152;  // causal, 2048 columns of half 0.955
@@ -128,15 +134,22 @@ struct kernel_type {
     // Of a row in few registers what is hidden is computed too: jumps cost as much, and keep the compiler from overlapping packs.
     static constexpr hidden_packs parts_as = holds_row(Body) && Vec * Packs <= 32 ? hidden_packs::computed : hidden_packs::skipped;
     // Stored: what the registers hold of a score, Compute or what it is stored as.
-    template <class Compute, class Seen, hidden_packs Parts = parts_as, class Stored = Compute>
+    template <class Compute, class Seen, hidden_packs Parts = parts_as, class Stored = Compute, exponent Exponent = exponent::of_difference>
     using tile_type = tile<lanes_per_slice, Vec, Packs, Compute,
                            Body == body_kind::online ? kept::scores : same_type<Stored, Compute> ? kept::weights : kept::stored,
-                           spans_row<Seen> ? hidden_packs::all_or_none : Parts, mask_biases<Seen> ? product::until_biased : product::until_weighed, Stored>;
+                           spans_row<Seen> ? hidden_packs::all_or_none : Parts, mask_biases<Seen> ? product::until_biased : product::until_weighed, Stored,
+                           row_ends::single, Exponent>;
     template <class Operands>
     using held_of = chosen_type<Body == body_kind::compact && !mask_biases<typename Operands::seen_type>, stored_of<typename Operands::input_type>,
                                 typename Operands::compute>;
+    // Masks that test, of rows seen in part, are bound by their instructions.
+    template <class Operands, class Seen = typename Operands::seen_type>
+    static constexpr exponent exponent_of =
+        SMX_DEVICE_CODE && same_type<typename Operands::compute, float> && mask_tests<Seen> && !spans_row<Seen> && is_narrow<typename Operands::output_type>
+            ? exponent::of_product
+            : exponent::of_difference;
     template <class Operands>
-    using tile_of = tile_type<typename Operands::compute, typename Operands::seen_type, parts_as, held_of<Operands>>;
+    using tile_of = tile_type<typename Operands::compute, typename Operands::seen_type, parts_as, held_of<Operands>, exponent_of<Operands>>;
 
     static constexpr int rows_per_block = Threads / lanes_per_slice;  // or per cluster
     static SMX_HD constexpr int64 shared_bytes(row_shape) { return 0; }

@@ -91,6 +91,39 @@ void complete(dense_output<Element, Hidden>& y, extents shape) {
     y.row_step = row_step_of(y.step, shape);
 }
 
+// What several rows read is to stay in the L2.
+constexpr cache_policy policy_of(strides step, extents shape) {
+    bool const repeats = (step.batch == 0 && shape.batch > 1) || (step.head == 0 && shape.heads > 1) || (step.query == 0 && shape.queries > 1);
+    return repeats ? cache_policy::stays : cache_policy::usual;
+}
+
+// A mask for rows of this shape: what it would find out for every row, found out once.
+template <class Mask>
+constexpr Mask prepared(Mask const& mask, extents) {
+    return mask;
+}
+constexpr causal_mask::of_shape prepared(causal_mask const& causal, extents shape) { return causal.from_top_left(shape); }
+template <class Flag, nonzero Nonzero>
+constexpr flag_tensor<Flag, Nonzero> prepared(flag_tensor<Flag, Nonzero> flags, extents shape) {
+    flags.policy = policy_of(flags.step, shape);
+    return flags;
+}
+template <class Element>
+constexpr bias_tensor<Element> prepared(bias_tensor<Element> bias, extents shape) {
+    bias.policy = policy_of(bias.step, shape);
+    return bias;
+}
+template <class First, class Second>
+auto prepared(both_mask<First, Second> const& masks, extents shape);
+template <class First, class Second>
+auto prepared(either_mask<First, Second> const& masks, extents shape) {
+    return smx::either(detail::prepared(masks.first, shape), detail::prepared(masks.second, shape));
+}
+template <class First, class Second>
+auto prepared(both_mask<First, Second> const& masks, extents shape) {
+    return smx::both(detail::prepared(masks.first, shape), detail::prepared(masks.second, shape));
+}
+
 // Parts of a call that ask a row for nothing but its index.
 template <class Part>
 constexpr bool asks_index_alone(Part const&) {
@@ -155,7 +188,7 @@ auto collect(First const& first, Rest const&... rest) {
 
 // A call by value: what every body and kernel is given.
 template <class Input, class Factor, class Mask, class Output, class... Extras>
-auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& given, Extras const&... extras) {
+auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask const& asked, Output const& given, Extras const&... extras) {
     static_assert(detail::has_value<Factor>,
                   "a scale is fixed_scale(number), inv_sqrt(head_dim), device_scale(pointer), head_scale(pointer) or has value<Compute>(row_id)");
     static_assert(detail::binds_row<Mask>,
@@ -163,6 +196,8 @@ auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask cons
     // The parameters are references: GCC 12 takes what an aggregate passed by value points to for unwritten, where that is copied into the result (its ipa-modref pass).
     Input input = x.input;
     Output output = given;
+    bool const is_right = static_cast<bool>(detail::check_shape(x.shape));
+    auto masks = detail::prepared(asked, is_right ? x.shape : extents());
     auto const more = detail::collect(extras...);
     detail::complete(input, x.shape);
     detail::complete(output, x.shape);
@@ -170,10 +205,10 @@ auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask cons
     // Shapes that check() refuses never reach a row: none are counted, so that no extent is divided by.
     bool const by_index = detail::asks_index_alone(input) && detail::asks_index_alone(factor) && detail::asks_index_alone(masks) &&
                           detail::asks_index_alone(output) && detail::asks_index_alone(more.row_output);
-    row_range const rows = !detail::check_shape(x.shape) ? row_range()
+    row_range const rows = !is_right ? row_range()
                            : by_index ? row_range(x.shape.batch * x.shape.heads * x.shape.queries, static_cast<int>(x.shape.keys))
                                       : row_range(x.shape);
-    return operands<Input, Factor, Mask, Output, row_output>{input, factor, masks, output, more.row_output, x.shape, rows, more.when_empty};
+    return operands<Input, Factor, decltype(masks), Output, row_output>{rows, input, factor, more.when_empty, output, more.row_output, masks, x.shape, rows.axes()};
 }
 
 SMX_END

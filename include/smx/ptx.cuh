@@ -59,6 +59,23 @@ SMX_DEVICE unsigned floats_to_bfloat16s(float low, float high) {
     return word;
 }
 
+// Loads with a cache policy, as createpolicy gives it.
+SMX_DEVICE uint4 load(uint4 const* pointer, uint64 policy) {
+    uint4 v;
+    asm("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(pointer), "l"(policy));
+    return v;
+}
+SMX_DEVICE uint2 load(uint2 const* pointer, uint64 policy) {
+    uint2 v;
+    asm("ld.global.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;" : "=r"(v.x), "=r"(v.y) : "l"(pointer), "l"(policy));
+    return v;
+}
+SMX_DEVICE unsigned load(unsigned const* pointer, uint64 policy) {
+    unsigned v;
+    asm("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(v) : "l"(pointer), "l"(policy));
+    return v;
+}
+
 // The larger number in each half of a word; the other one where that is NaN.
 SMX_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
     unsigned word;
@@ -100,6 +117,17 @@ SMX_DEVICE int cluster_block() {
     asm("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(block));
 #endif
     return block;
+}
+// Blocks of the grid along x and y, asked for no earlier than it stands there: the answer may take a trip to memory.
+SMX_DEVICE unsigned grid_width() {
+    unsigned count;
+    asm volatile("mov.u32 %0, %%nctaid.x;" : "=r"(count));
+    return count;
+}
+SMX_DEVICE unsigned grid_height() {
+    unsigned count;
+    asm volatile("mov.u32 %0, %%nctaid.y;" : "=r"(count));
+    return count;
 }
 // Programmatic launch. Until what this kernel depends on has ended and its writes can be seen; at once where it was launched as usual.
 SMX_DEVICE void wait_for_previous_kernel() {

@@ -1,6 +1,5 @@
 // Verb 4: the maximum and the sum of exponentials of a row, and the one numeric rule that every body and every merge uses.
 #pragma once
-#include "math.hpp"
 #include "tile.hpp"
 
 SMX_BEGIN
@@ -16,26 +15,6 @@ struct statistics {
     // No visible score above -inf: not a NaN row, whose sum is NaN.
     SMX_HD bool empty() const { return sum == Compute(0); }
 };
-
-// What is subtracted from a score before the exponential. Nothing visible: 0, since -inf - -inf would be NaN.
-template <class Compute>
-SMX_HD Compute anchor(Compute max) {
-    return max == neg_inf<Compute>() ? Compute(0) : max;
-}
-
-// What (score - max) is multiplied by in the exponent: log2 e for the base of 2, and a factor that the scores do not have yet.
-SMX_HD float slope_of(float factor) { return factor * log2_e; }
-SMX_HD double slope_of(double factor) { return factor; }
-
-// exp((score - max) * factor), unnormalised, from slope_of(factor). The difference comes first: it is exact where it matters, so that the
-// largest score weighs exactly 1 whatever its size.
-SMX_HD float weight(float score, float anchored, float slope) { return exponential2((score - anchored) * slope); }
-SMX_HD double weight(double score, double anchored, double slope) { return exponential((score - anchored) * slope); }
-
-template <class Compute>
-SMX_HD Compute weight(Compute score, Compute anchored) {
-    return weight(score, anchored, slope_of(Compute(1)));
-}
 
 // The weight of the largest of some scores beside the largest of all: mostly 1, which a CPU need not compute. Not by equality: +inf less +inf is NaN.
 template <class Compute>
@@ -119,15 +98,14 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t, Group const& 
     }
 
     constexpr bool keeps_weights = Tile::keeps != kept::scores;
-    compute const anchored = anchor(max);
-    compute const slope = slope_of(keeps_weights ? t.factor : compute(1));
+    weighing<compute, Tile::exponents> const weigh(max, keeps_weights ? t.factor : compute(1));
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
     t.for_live_packs([&](int p) {
         if constexpr (detail::asks_ahead<Group>) g.ask_ahead(t.map.end, p * Tile::vec, Tile::vec);
         auto const& scores = widen<compute>(t.middle[p]);
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) {
-            compute const w = weight(scores[i], anchored, slope);
+            compute const w = weigh(scores[i]);
             sums[i] = Tile::begins_with(p) ? w : sums[i] + w;
             if constexpr (Tile::keeps == kept::weights) t.middle[p][i] = w;
         }
@@ -136,16 +114,16 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t, Group const& 
     if (has_edges) {
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
-            compute const w = weight(t.edge[i], anchored, slope);
+            compute const w = weigh(t.edge[i]);
             sum += w;
             if constexpr (keeps_weights) t.edge[i] = w;
         }
     }
+    compute const rest = weigh.rest(max);
+    sum *= rest;
     if constexpr (keeps_weights) {
-        if constexpr (Tile::is_stored) {
-            t.anchored = anchored;
-            t.slope = slope;
-        }
+        t.weigh = weigh;
+        t.rest = rest;
         max = rounded_product(max, t.factor);
         t.max = max;
     }

@@ -124,24 +124,18 @@ private:
     int shift_ = 0;
 };
 
-// All rows of a call, in the order of their index: query fastest. Built on the host, passed to kernels by value.
-// Requires  a shape that check() takes
-class row_range {
+// What the index of a row is divided by, to find its batch and head.
+struct row_axes {
+    divider queries, heads;
+};
+
+// The rows of a call, in the order of their index: query fastest. Small: what every row needs lies side by side in a kernel's parameters.
+class row_list {
 public:
-    row_range() = default;
+    row_list() = default;
 #if SMX_HAS_HOST
-    explicit row_range(extents shape)
-        : count_(shape.batch * shape.heads * shape.queries),
-          queries_(shape.queries > 0 ? shape.queries : 1),
-          heads_(shape.heads > 0 ? shape.heads : 1),
-          cols_(static_cast<int>(shape.keys)),
-          short_(count_ <= 0x7fffffff && queries_.has_short_form() && heads_.has_short_form()) {}
+    row_list(int64 count, int cols, bool is_short, bool by_index) : count_(count), cols_(cols), short_(is_short), by_index_(by_index) {}
 
-    // Rows of which only the index is asked for: batch and head are 0 and query is the index, whatever the shape.
-    row_range(int64 count, int cols) : count_(count), cols_(cols), by_index_(true) {}
-#endif
-
-#if SMX_HAS_HOST
     // So many blocks share a row, in packs of `vec` columns.
     void share(int blocks, int vec) { slice_columns_ = static_cast<int>(((int64{cols_} + vec - 1) / vec + blocks - 1) / blocks * vec); }
 #endif
@@ -149,26 +143,54 @@ public:
     SMX_HD int64 count() const { return count_; }
     SMX_HD int cols() const { return cols_; }
 
-    SMX_HD row_id operator[](int64 index) const {
-        if (by_index_) return {0, 0, index, index, cols_, slice_columns_};
+    // MayBeByIndex: false where something always asks for more than the index.
+    template <bool MayBeByIndex = true>
+    SMX_HD row_id at(int64 index, row_axes const& axes) const {
+        if (MayBeByIndex && by_index_) return {0, 0, index, index, cols_, slice_columns_};
         if (short_) {
             unsigned const n = static_cast<unsigned>(index);
-            unsigned const panel = queries_.divide_short(n);  // (batch, head)
-            unsigned const batch = heads_.divide_short(panel);
-            return {batch, panel - batch * static_cast<unsigned>(heads_.divisor()), n - panel * static_cast<unsigned>(queries_.divisor()),
+            unsigned const panel = axes.queries.divide_short(n);  // (batch, head)
+            unsigned const batch = axes.heads.divide_short(panel);
+            return {batch, panel - batch * static_cast<unsigned>(axes.heads.divisor()), n - panel * static_cast<unsigned>(axes.queries.divisor()),
                     index, cols_, slice_columns_};
         }
-        int64 const panel = queries_.divide(index);
-        int64 const batch = heads_.divide(panel);
-        return {batch, panel - batch * heads_.divisor(), index - panel * queries_.divisor(), index, cols_, slice_columns_};
+        int64 const panel = axes.queries.divide(index);
+        int64 const batch = axes.heads.divide(panel);
+        return {batch, panel - batch * axes.heads.divisor(), index - panel * axes.queries.divisor(), index, cols_, slice_columns_};
     }
 
 private:
     int64 count_ = 0;
-    divider queries_, heads_;
     int cols_ = 0, slice_columns_ = 0;
-    bool short_ = true;   // every number fits 32 bits: a quarter of the instructions
+    bool short_ = true;      // every number fits 32 bits: a quarter of the instructions
     bool by_index_ = false;  // no division at all
+};
+
+// A list of rows with what its indices are divided by. Built on the host, passed to kernels by value.
+// Requires  a shape that check() takes
+class row_range : public row_list {
+public:
+    row_range() = default;
+#if SMX_HAS_HOST
+    explicit row_range(extents shape) : row_range(shape, {divider(shape.queries > 0 ? shape.queries : 1), divider(shape.heads > 0 ? shape.heads : 1)}) {}
+
+    // Rows of which only the index is asked for: batch and head are 0 and query is the index, whatever the shape.
+    row_range(int64 count, int cols) : row_list(count, cols, true, true) {}
+#endif
+
+    SMX_HD row_axes const& axes() const { return axes_; }
+    SMX_HD row_id operator[](int64 index) const { return at(index, axes_); }
+
+private:
+#if SMX_HAS_HOST
+    row_range(extents shape, row_axes const& axes) : row_list(shape.batch * shape.heads * shape.queries, static_cast<int>(shape.keys), is_short(shape, axes), false), axes_(axes) {}
+
+    static bool is_short(extents shape, row_axes const& axes) {
+        return shape.batch * shape.heads * shape.queries <= 0x7fffffff && axes.queries.has_short_form() && axes.heads.has_short_form();
+    }
+#endif
+
+    row_axes axes_;
 };
 
 SMX_END

@@ -13,7 +13,7 @@ SMX_HD decltype(auto) probabilities_of(Tile const& t, int p) {
     if constexpr (Tile::is_stored) {
         auto values = widen<typename Tile::compute>(t.middle[p]);
         SMX_UNROLL
-        for (int i = 0; i < Tile::vec; ++i) values[i] = weight(values[i], t.anchored, t.slope) * t.share + t.filling;
+        for (int i = 0; i < Tile::vec; ++i) values[i] = t.weigh(values[i]) * t.share + t.filling;
         return values;
     } else {
         return (t.middle[p]);

@@ -14,6 +14,7 @@
 // from(col), itself from that column on, and neg_inf<Width>(), what widens to -inf; a bound output row has store<Width>(col, pack) and may have
 // from(col). See dense_input and dense_output.
 #pragma once
+#include "memory.hpp"
 #include "pack.hpp"
 #include "row_id.hpp"
 
@@ -86,8 +87,9 @@ struct memory_output_row {
 template <class Element>
 struct dense_input {
     Element const* data;
+    int64 row_step;  // elements from every row to the next by index, where that is one number (launches work it out); 0: ask step
     strides step;
-    int64 row_step = 0;  // elements from every row to the next by index, where that is one number (launches work it out); 0: ask step
+    SMX_HD constexpr dense_input(Element const* x, strides distances, int64 row_distance = 0) : data(x), row_step(row_distance), step(distances) {}
 
     static_assert((sizeof(Element) & (sizeof(Element) - 1)) == 0 && sizeof(Element) <= 16,
                   "an element has 1, 2, 4, 8 or 16 bytes: read others by an input of your own");
@@ -235,8 +237,9 @@ enum class hidden {
 template <class Element, hidden Hidden = hidden::zeros>
 struct dense_output {
     Element* data;
+    int64 row_step;  // as an input's
     strides step;
-    int64 row_step = 0;  // as an input's
+    SMX_HD constexpr dense_output(Element* y, strides distances, int64 row_distance = 0) : data(y), row_step(row_distance), step(distances) {}
 
     static_assert((sizeof(Element) & (sizeof(Element) - 1)) == 0 && sizeof(Element) <= 16,
                   "an element has 1, 2, 4, 8 or 16 bytes: write others by an output of your own");

@@ -2,7 +2,7 @@
 #pragma once
 #include "pack.hpp"
 #include "row_id.hpp"
-#include "tile_kinds.hpp"
+#include "weighing.hpp"
 
 SMX_BEGIN
 
@@ -25,7 +25,8 @@ struct column_map {
 // Shape     Packs packs of Vec columns a lane, and the elements before the first and after the last pack of the row, dealt out to the lanes
 // Requires  cover() is given at most capacity columns beyond the head, and a head of 0 to Vec - 1
 template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept::scores, hidden_packs Hidden = hidden_packs::skipped,
-          product Product = product::until_weighed, class Stored = Compute, row_ends Ends = row_ends::single>
+          product Product = product::until_weighed, class Stored = Compute, row_ends Ends = row_ends::single,
+          exponent Exponent = exponent::of_difference>
 struct tile {
     static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");
     static_assert(Lanes >= 1 && Packs >= 1 && Packs <= (Ends == row_ends::single ? 32 : 1024), "a tile has at least one lane, and 1 to 32 packs a lane");
@@ -49,15 +50,17 @@ struct tile {
     static constexpr bool in_stripes = packs_per_stripe > 1;
 
     static constexpr bool is_stored = Kept == kept::stored;
+    static constexpr exponent exponents = Exponent;
     using held_pack = chosen_type<is_stored, detail::raw_pack<Stored, Vec>, pack<Compute, Vec>>;
 
     held_pack middle[Packs];
     pack<Compute, (edges > 0 ? edges : 1)> edge;  // holds weights where the packs are kept as stored
     column_map map;
     Compute factor = Compute(1);  // what the slots are still to be multiplied by: above 0 and finite, unless a bias is awaited
-    Compute max;                  // of the scores, from the reduction on, where they are not kept
-    // Of packs kept as stored: a weight is weight(score, anchored, slope), and a probability that times share, plus filling.
-    Compute anchored, slope, share, filling;
+    // From the reduction on, where scores are not kept: the largest of them, and what makes them weights but for `rest`.
+    Compute max, rest;
+    weighing<Compute, Exponent> weigh;
+    Compute share, filling;  // of packs kept as stored: a probability is a weight times share, plus filling
 
     // Takes columns [begin, end), the first `head` of which come before the first pack, and of which `visible` can be seen.
     SMX_HD void cover(int rank, interval part, int head, interval visible) {

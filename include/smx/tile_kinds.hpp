@@ -25,6 +25,12 @@ enum class kept {
               // the store; for softmax of 16-bit scores without biases
 };
 
+// How a GPU works out the exponent of a weight in float.
+enum class exponent {
+    of_difference,  // (score - max) * slope: the largest score weighs exactly 1
+    of_product,     // score * slope - max * slope as one operation: it weighs 1 within a rounding or two of float, for outputs of 16 bits
+};
+
 // Where the columns are that no whole pack is left for.
 enum class row_ends {
     single,    // in slots of their own, before the first and after the last pack: packs are aligned, and none reaches past the row

@@ -130,7 +130,7 @@ bool is_plain(smx::shaped_input<Input> const& given, Factor const& factor, Mask 
     auto const o = smx::make_operands(given, factor, mask, output, extras...);
     EXPECT_EQ(o.rows.count(), 30);
     EXPECT_EQ(o.rows.cols(), 7);
-    smx::row_id const last = o.rows[29];
+    smx::row_id const last = o.row(29);
     EXPECT_EQ(last.index, 29);
     EXPECT_EQ(last.cols, 7);
     bool const plain = last.batch == 0 && last.head == 0 && last.query == 29;

@@ -118,7 +118,7 @@ TEST(tensor, the_store_policy_is_part_of_the_type) {
 
 // Rows that lie evenly apart are found by their index, others by their strides.
 TEST(tensor, rows_by_index) {
-    float data[64];
+    float data[64] = {};
     smx::row_id const row{1, 2, 3, 7, 5};
     EXPECT_EQ((smx::dense_input<float>{data + 32, {1, 2, 3, 1}}.bind(row).start - data), 32 + 1 + 4 + 9);
     EXPECT_EQ((smx::dense_output<float>{data + 32, {1, 2, 3, 1}}.bind(row).start - data), 32 + 1 + 4 + 9);

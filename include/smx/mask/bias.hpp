@@ -12,6 +12,7 @@ template <class Element>
 struct bias_tensor {
     Element const* data;
     strides step;
+    detail::cache_policy policy = detail::cache_policy::usual;  // as a mask tensor's: 0.981 (0.965)
 
     SMX_HD constexpr bias_tensor(Element const* bias, strides distances) : data(bias), step(distances) {}
 
@@ -19,6 +20,7 @@ struct bias_tensor {
         Element const* biases_of_row;
         int cols;
         bool repeats;  // key stride 0: one bias for the row
+        detail::cache_policy policy;
 
         static constexpr bool biases = true;
         static constexpr bool spans_row = true;
@@ -35,7 +37,7 @@ struct bias_tensor {
 
         template <int Width>
         SMX_HD detail::packs_of_row<Width, Element> packs_from(int col) const {
-            return detail::packs_of_row<Width, Element>(biases_of_row + col, !repeats);
+            return detail::packs_of_row<Width, Element>(biases_of_row + col, !repeats, policy);
         }
 
         template <int Width, class Storage = dtype<Element>>
@@ -55,7 +57,7 @@ struct bias_tensor {
         }
     };
 
-    SMX_HD row bind(row_id id, extents) const { return {row_pointer(data, step, id), id.cols, step.key == 0}; }
+    SMX_HD row bind(row_id id, extents) const { return {row_pointer(data, step, id), id.cols, step.key == 0, policy}; }
 };
 
 SMX_END

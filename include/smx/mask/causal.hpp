@@ -20,10 +20,19 @@ public:
         SMX_HD interval span() const { return seen; }
     };
 
-    SMX_HD row bind(row_id id, extents shape) const {
-        int64 const end = id.query + offset_ + 1 + (from_bottom_right_ ? shape.keys - shape.queries : 0);
-        return {{0, static_cast<int>(end < 0 ? 0 : end > id.cols ? id.cols : end)}};
-    }
+    SMX_HD row bind(row_id id, extents shape) const { return from_top_left(shape).bind(id, shape); }
+
+    // The same mask of a call with this shape.
+    struct of_shape {
+        using row = causal_mask::row;
+        int64 first_end;  // one past the last key that query 0 would see
+
+        SMX_HD row bind(row_id id, extents) const {
+            int64 const end = id.query + first_end;
+            return {{0, static_cast<int>(end < 0 ? 0 : end > id.cols ? id.cols : end)}};
+        }
+    };
+    SMX_HD constexpr of_shape from_top_left(extents shape) const { return {offset_ + 1 + (from_bottom_right_ ? shape.keys - shape.queries : 0)}; }
 
 private:
     SMX_HD constexpr causal_mask(int64 offset, bool from_bottom_right)

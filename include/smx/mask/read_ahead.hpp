@@ -1,5 +1,6 @@
 // What a mask reads of memory, read while the scores are on their way.
 #pragma once
+#include "../memory.hpp"
 #include "../tile.hpp"
 #include "../traits.hpp"
 
@@ -14,16 +15,18 @@ template <int Count, class Element>
 class packs_of_row {
 public:
     // exist: if not, there is nothing to be read aligned
-    SMX_HD packs_of_row(Element const* first, bool exist) : first_(first), aligned_(exist && is_aligned(first, accesses<Element, Count>::widest)) {}
+    SMX_HD packs_of_row(Element const* first, bool exist, cache_policy policy)
+        : first_(first), policy_(policy), aligned_(exist && is_aligned(first, accesses<Element, Count>::widest)) {}
 
     SMX_HD bool aligned() const { return aligned_; }
     // Requires  aligned()
     SMX_HD raw_pack<Element, Count> fetch_aligned(int distance) const {
-        return read_aligned<Count, traffic::cached>(in_global_memory(first_ + distance));
+        return detail::read_aligned<Count>(in_global_memory(first_ + distance), policy_);
     }
 
 private:
     Element const* first_;
+    cache_policy policy_;
     bool aligned_;
 };
 

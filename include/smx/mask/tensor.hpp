@@ -14,11 +14,14 @@ struct flag_tensor {
     static_assert(Flag(3) / Flag(2) == Flag(1), "a mask tensor holds bools or integers: for numbers that are added write bias_tensor");
     Flag const* data;
     strides step;
+    // Launches say that what rows share is to stay in the L2. H200, 2048 columns of half, 32 heads: 0.982 of copy (as usual: 0.970).
+    detail::cache_policy policy = detail::cache_policy::usual;
 
     struct row {
         Flag const* flags;
         interval seen;
         bool repeats;  // key stride 0: one flag for the row, already in the span
+        detail::cache_policy policy;
 
         static constexpr bool tests = true;
         static constexpr bool spans_row = true;
@@ -34,7 +37,7 @@ struct flag_tensor {
 
         template <int Width>
         SMX_HD detail::packs_of_row<Width, Flag> packs_from(int col) const {
-            return detail::packs_of_row<Width, Flag>(flags + col, !repeats);
+            return detail::packs_of_row<Width, Flag>(flags + col, !repeats, policy);
         }
 
         template <int Width>
@@ -50,9 +53,9 @@ struct flag_tensor {
 
     SMX_HD row bind(row_id id, extents) const {
         Flag const* const flags = row_pointer(data, step, id);
-        if (step.key != 0) return {flags, {0, id.cols}, false};
+        if (step.key != 0) return {flags, {0, id.cols}, false, policy};
         bool const all = (*flags != Flag(0)) == (Nonzero == nonzero::visible);
-        return {flags, {0, all ? id.cols : 0}, true};
+        return {flags, {0, all ? id.cols : 0}, true, policy};
     }
 
 private:

@@ -12,14 +12,20 @@ struct operands {
     static constexpr int element_bytes = element_bytes_of<Input>;
     using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
 
+    // In a kernel's parameters: what every row needs before it can load comes first, since each 64 bytes of them take a trip to memory.
+    row_list rows;
     Input input;
     Factor factor;
-    Mask masks;
+    empty_row when_empty;
     Output output;
     RowOutput row_output;
+    Mask masks;
     extents shape;
-    row_range rows;
-    empty_row when_empty;
+    row_axes axes;
+
+    // Masks of tensors, and of which a part of a row comes, ask for more than the index of a row.
+    static constexpr bool may_be_by_index = spans_row<seen_type> && !mask_tests<seen_type> && !mask_biases<seen_type>;
+    SMX_HD row_id row(int64 index) const { return rows.at<may_be_by_index>(index, axes); }
 };
 
 namespace detail {
@@ -54,7 +60,7 @@ SMX_HD bool is_first_lane(Group const& g) {
 // One row in the resident body.
 template <class Tile, class Group, class Operands>
 SMX_HD void run_resident(Group& g, Operands const& o, int64 index) {
-    row_id const row = o.rows[index];
+    row_id const row = o.row(index);
     auto const stats = smx::softmax_row<Tile>(g, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape,
                                          o.when_empty);
     if (detail::is_first_lane(g)) o.row_output.store(row, stats);
@@ -63,7 +69,7 @@ SMX_HD void run_resident(Group& g, Operands const& o, int64 index) {
 // One row in the chunked body.
 template <class Tile, class Group, class Keeper, class Operands>
 SMX_HD void run_chunked(Group& g, Keeper keeper, Operands const& o, int64 index) {
-    row_id const row = o.rows[index];
+    row_id const row = o.row(index);
     auto const stats = smx::chunked_row<Tile>(g, keeper, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row,
                                          o.shape, o.when_empty);
     if (detail::is_first_lane(g)) o.row_output.store(row, stats);

@@ -85,7 +85,7 @@ template <class Tile, class Group, class Operands, class Source, class Target>
 SMX_HD void run_stretch(Group& g, Operands const& o, Source const* scores, Target* probabilities, int64 first, int count, int group) {
     bool const is_row = group < count;
     if (Group::size == 1 && !is_row) return;
-    row_id row = o.rows[first + (is_row ? group : 0)];
+    row_id row = o.row(first + (is_row ? group : 0));
     if (!is_row) row.cols = 0;
     auto const stats = smx::softmax_row<Tile>(g, stretch_input<Source>{scores, first}, o.factor.template value<typename Tile::compute>(row), o.masks,
                                          stretch_output<Target>{probabilities, first}, row, o.shape, o.when_empty);

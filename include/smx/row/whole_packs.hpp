@@ -244,7 +244,7 @@ auto in_whole_packs(host_group& g, operands<Input, Factor, Mask, Output, RowOutp
     using input = detail::filled_input<Input>;
     using output = detail::filled_output<Output>;
     using mask = detail::filled_mask<Mask>;
-    return operands<input, Factor, mask, output, RowOutput>{{o.input, &g}, o.factor, {o.masks}, {o.output, &g}, o.row_output, o.shape, o.rows, o.when_empty};
+    return operands<input, Factor, mask, output, RowOutput>{o.rows, {o.input, &g}, o.factor, o.when_empty, {o.output, &g}, o.row_output, {o.masks}, o.shape, o.axes};
 }
 #endif
 
