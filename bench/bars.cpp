@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <regex>
@@ -21,6 +20,7 @@
 #include "bars/table.hpp"
 #include "bars/verify.hpp"
 #include "support/arguments.hpp"
+#include "support/today.hpp"
 
 namespace bench {
 namespace {
@@ -572,13 +572,6 @@ public:
     bool ReportContext(Context const&) override { return true; }
     void ReportRuns(std::vector<Run> const&) override {}
 };
-
-std::string today() {
-    std::time_t const now = std::time(nullptr);
-    char words[16];
-    std::strftime(words, sizeof(words), "%Y-%m-%d", std::gmtime(&now));
-    return words;
-}
 
 settings read_arguments(int& argc, char** argv) {
     settings s;
