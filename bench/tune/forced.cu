@@ -26,17 +26,21 @@ void add_blocks(List& list) {
                       smx::compact<group, vec, 4>, smx::compact<group, vec, 8>>();
 }
 
-template <class List, int Blocks>
+// Each in clusters of as few blocks as hold the row.
+template <class List>
 void add_clusters(List& list) {
-    using narrow = smx::cluster_group<128, Blocks>;
-    using group = smx::cluster_group<256, Blocks>;
-    using wide = smx::cluster_group<512, Blocks>;
+    using narrow = smx::cluster_group<128, 16>;
+    using group = smx::cluster_group<256, 16>;
+    using wide = smx::cluster_group<512, 16>;
     constexpr int vec = List::vec;
-    list.template add<smx::resident<narrow, vec, 8>, smx::resident<group, vec, 2>, smx::resident<group, vec, 4>,
-                      smx::resident<group, vec, 6>, smx::resident<group, vec, 8>, smx::resident<wide, vec, 4>,
-                      smx::resident<wide, vec, 8>, smx::compact<narrow, vec, 8>, smx::compact<narrow, vec, 16>,
-                      smx::compact<group, vec, 8>, smx::compact<smx::cluster_group<320, Blocks>, vec, 16>,
-                      smx::compact<wide, vec, 16>>();
+    list.template add<fitted_resident<group, vec, 2>, fitted_resident<group, vec, 4>, fitted_resident<group, vec, 6>,
+                      fitted_resident<group, vec, 8>, fitted_resident<wide, vec, 2>, fitted_resident<wide, vec, 4>,
+                      fitted_resident<wide, vec, 8>, fitted_compact<narrow, vec, 8>, fitted_compact<narrow, vec, 16>,
+                      fitted_compact<group, vec, 4>, fitted_compact<group, vec, 8>, fitted_compact<group, vec, 16>,
+                      fitted_compact<smx::cluster_group<320, 16>, vec, 10>,
+                      fitted_compact<smx::cluster_group<320, 16>, vec, 16>, fitted_compact<wide, vec, 8>,
+                      fitted_compact<wide, vec, 16>, fitted_compact<smx::cluster_group<768, 16>, vec, 8>,
+                      fitted_compact<smx::cluster_group<1024, 16>, vec, 8>>();
 }
 
 template <class List>
@@ -88,10 +92,7 @@ void add_everything(List& list) {
     add_blocks<List, 256>(list);
     add_blocks<List, 512>(list);
     add_blocks<List, 1024>(list);
-    add_clusters<List, 2>(list);
-    add_clusters<List, 4>(list);
-    add_clusters<List, 8>(list);
-    add_clusters<List, 16>(list);
+    add_clusters(list);
     add_chunked(list);
 }
 
