@@ -22,8 +22,9 @@ template <class List, int Threads>
 void add_blocks(List& list) {
     using group = smx::block_group<Threads>;
     constexpr int vec = List::vec;
-    list.template add<smx::resident<group, vec, 2>, smx::resident<group, vec, 4>, smx::resident<group, vec, 8>,
-                      smx::compact<group, vec, 4>, smx::compact<group, vec, 8>>();
+    list.template add<smx::resident<group, vec, 2>, smx::resident<group, vec, 3>, smx::resident<group, vec, 4>,
+                      smx::resident<group, vec, 6>, smx::resident<group, vec, 8>, smx::compact<group, vec, 4>,
+                      smx::compact<group, vec, 6>, smx::compact<group, vec, 8>>();
 }
 
 // Each in clusters of as few blocks as hold the row.
@@ -88,8 +89,11 @@ void add_everything(List& list) {
     list.template add<resident<warp_group<32>, vec, 8>, resident<warp_group<32>, vec, 4, 64>,
                       packed<warp_group<32>, vec, 8>>();
     add_blocks<List, 64>(list);
+    add_blocks<List, 96>(list);
     add_blocks<List, 128>(list);
+    add_blocks<List, 192>(list);
     add_blocks<List, 256>(list);
+    add_blocks<List, 384>(list);
     add_blocks<List, 512>(list);
     add_blocks<List, 1024>(list);
     add_clusters(list);
@@ -116,8 +120,11 @@ void add_masked(List& list) {
     add_masked_group<List, warp_group<16>>(list);
     add_masked_group<List, warp_group<32>>(list);
     add_masked_group<List, block_group<64>>(list);
+    add_masked_group<List, block_group<96>>(list);
     add_masked_group<List, block_group<128>>(list);
+    add_masked_group<List, block_group<192>>(list);
     add_masked_group<List, block_group<256>>(list);
+    add_masked_group<List, block_group<384>>(list);
     add_masked_group<List, block_group<512>>(list);
     list.template add<compact<block_group<64>, vec, 8>, compact<block_group<128>, vec, 8>,
                       compact<block_group<256>, vec, 8>, compact<block_group<512>, vec, 8>,
