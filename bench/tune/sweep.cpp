@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
@@ -230,11 +231,17 @@ std::vector<forced_kernel> sweep::run(std::vector<candidate> const& list, dtype 
         constexpr int all_ones = 0xff;
         fill_bytes(checked.y, all_ones, static_cast<std::size_t>(rows_of(c) * cols * bytes_of(type)));
         if (smx::status const s = k.launch(nullptr, checked); !s) {
-            if (s.code == smx::errc::cuda_failed) throw std::runtime_error(type_of(kernel) + ": " + s.requirement);
-            continue;  // it is not for such rows, or the device has not what it needs
+            // It is not for such rows, or the device has not what it needs; any other reason is worth a line.
+            if (s.code == smx::errc::cuda_failed)
+                std::fprintf(stderr, "left out: %s: %s\n", type_of(kernel).c_str(), s.requirement);
+            continue;
         }
-        must(cudaDeviceSynchronize(), "kernel");
-        verify(checked, {masks, masks_.host_lengths()});
+        try {
+            must(cudaDeviceSynchronize(), "kernel");
+            verify(checked, {masks, masks_.host_lengths()});
+        } catch (std::exception const& problem) {
+            throw std::runtime_error(type_of(kernel) + ", " + std::to_string(cols) + " columns: " + problem.what());
+        }
         timing const time =
             is_few ? measure_graph(
                          around.count,
