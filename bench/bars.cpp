@@ -10,16 +10,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <regex>
 #include <stdexcept>
 
-#include "bars/operands.hpp"
+#include "bars/chosen.hpp"
+#include "bars/mask_memory.hpp"
 #include "bars/table.hpp"
 #include "bars/verify.hpp"
 #include "support/arguments.hpp"
+#include "support/today.hpp"
 
 namespace bench {
 namespace {
@@ -31,26 +32,6 @@ struct settings {
 };
 
 constexpr double mild = 1.8, peaky = 20.0;  // standard deviations of the scores
-
-template <class T>
-smx::planned plan_of(call const& c, mask_kind masks, smx::device_limits limits) {
-    return with_mask<T>(masks, c, [&](auto const& mask) {
-        return smx::plan(limits, scores_of<T>(c), factor_of(c), mask, probabilities_of<T>(c));
-    });
-}
-
-// The kernel that launch_auto takes for a call.
-smx::policy policy_of(call const& c, mask_kind masks, smx::device_limits limits) {
-    switch (c.type) {
-        case dtype::half:
-            return plan_of<smx::half>(c, masks, limits).kernel;
-        case dtype::bfloat16:
-            return plan_of<smx::bfloat16>(c, masks, limits).kernel;
-        case dtype::float32:
-            return plan_of<float>(c, masks, limits).kernel;
-    }
-    return {};
-}
 
 std::string short_name(smx::policy const& p) {
     char const* const body = p.body == smx::body_kind::resident  ? "resident"
@@ -117,9 +98,7 @@ public:
           tensor_bytes_(tensor_bytes(device, quick)),
           x_(tensor_bytes_ + slack),
           y_(tensor_bytes_ + slack),
-          flags_(mask_elements + slack),
-          bias_(mask_elements * 4 + slack),
-          lengths_(most_batches * sizeof(int)) {}
+          masks_(mask_elements + slack, mask_elements * 4 + slack, most_batches) {}
 
     double copy() { return copy_bandwidth(y_, x_, tensor_bytes_); }
 
@@ -138,7 +117,7 @@ public:
         int64 const queries = shares ? count / (32 * cols) : std::min(cols, count / cols);
         int64 const heads = shares ? 32 : std::max<int64>(1, count / (cols * queries));
         call c = call_of(dtype::half, {1, heads, queries, cols});
-        set_masks(c, masks);
+        masks_.set(c, masks);
         return timed(c, masks, [=](cudaStream_t stream) { return start_half(stream, masks, c); });
     }
 
@@ -146,7 +125,7 @@ public:
     measured article(dtype type, mask_kind masks, double set_share = 0.5) {
         set_scores(type, mild, 0);
         call c = article_call(type);
-        set_masks(c, masks, set_share);
+        masks_.set(c, masks, set_share);
         return timed(c, masks, [=](cudaStream_t stream) { return start_article(stream, masks, c); });
     }
 
@@ -157,11 +136,11 @@ public:
         call c = call_of(dtype::half, {1, 32, elements(dtype::half) / (32 * cols) - 1, cols});
         c.x = x_.at(2);
         c.y = y_.at(6);
-        set_masks(c, mask_kind::flags);
+        masks_.set(c, mask_kind::flags);
         c.flags += 5;
         c.flags_step.query = cols + 2;
         c.flags_step.batch = c.flags_step.query * c.shape.queries;
-        set_flags(c.flags_step.batch + 5, 0.5);
+        masks_.set_flags(c.flags_step.batch + 5, 0.5);
         return timed(c, mask_kind::flags, [=](cudaStream_t stream) { return start_half(stream, mask_kind::flags, c); });
     }
 
@@ -244,14 +223,14 @@ public:
     measured small(mask_kind masks) {
         set_scores(dtype::half, mild, 0);
         call c = call_of(dtype::half, {1, 12, 128, 128});
-        set_masks(c, masks);
+        masks_.set(c, masks);
         check(c, masks, [&](cudaStream_t s) { return start_half(s, masks, c); });
         constexpr int calls = 200;
         measured result;
         timing const plain =
             measure_graph(calls, [&](cudaStream_t s, int) { bench::copy(s, c.y, c.x, 12 * 128 * 128 * 2); });
         result.time = measure_graph(calls, [&](cudaStream_t s, int) { require(start_half(s, masks, c)); });
-        result.floor_bytes = floor_bytes(c, masks);
+        result.floor_bytes = masks_.floor_bytes(c, masks);
         result.value = result.time.median * 1e6;
         result.rows = rows_of(c);
         result.kernel = kernel_of(c, masks);
@@ -331,57 +310,6 @@ private:
         hidden_share_ = hidden_share;
     }
 
-    void set_flags(int64 count, double set_share) {
-        if (count > static_cast<int64>(flags_.bytes())) throw std::logic_error("the mask is larger than its buffer");
-        fill_flags(flags_.at<unsigned char>(), count, set_share, 2);
-    }
-
-    void set_masks(call& c, mask_kind masks, double set_share = 0.5) {
-        int64 const panel = c.shape.queries * c.shape.keys;
-        if (has_flags(masks)) {
-            set_flags(c.shape.batch * panel, set_share);
-            c.flags = flags_.at<unsigned char>();
-            c.flags_step = smx::broadcast({c.shape.batch, 1, c.shape.queries, c.shape.keys});
-            c.flags_step.batch = panel;
-        }
-        if (has_bias(masks)) {
-            if (panel * bytes_of(c.type) > static_cast<int64>(bias_.bytes()))
-                throw std::logic_error("the bias is larger than its buffer");
-            fill_normal(bias_.at(), c.type, panel, 1.0, 0, 3);
-            c.bias = bias_.at();
-            c.bias_step = smx::broadcast({1, 1, c.shape.queries, c.shape.keys});
-        }
-        if (has_lengths(masks)) {
-            host_lengths_.clear();
-            for (int64 b = 0; b < c.shape.batch; ++b)
-                host_lengths_.push_back(static_cast<int>(c.shape.keys - c.shape.keys * b / 16));
-            must(cudaMemcpy(lengths_.at(), host_lengths_.data(), host_lengths_.size() * sizeof(int),
-                            cudaMemcpyHostToDevice),
-                 "cudaMemcpy");
-            c.lengths = lengths_.at<int>();
-        }
-    }
-
-    // What cannot be left out: what the structure of the masks lets a row see, read once; masks that rows share, once;
-    // all of y.
-    double floor_bytes(call const& c, mask_kind masks) const {
-        double const all = static_cast<double>(rows_of(c) * c.shape.keys);
-        if (masks == mask_kind::none) return 2 * all * bytes_of(c.type);
-        double scores = 0, flags = 0, biases = 0;
-        for (int64 q = 0; q < c.shape.queries; ++q) {
-            int64 longest = 0;
-            for (int64 b = 0; b < c.shape.batch; ++b) {
-                int64 seen = has_causal(masks) ? std::min(q + 1, c.shape.keys) : c.shape.keys;
-                if (has_lengths(masks)) seen = std::min<int64>(seen, host_lengths_[static_cast<std::size_t>(b)]);
-                scores += static_cast<double>(seen * c.shape.heads);
-                flags += has_flags(masks) ? static_cast<double>(seen) : 0;
-                longest = std::max(longest, seen);
-            }
-            biases += has_bias(masks) ? static_cast<double>(longest) : 0;
-        }
-        return (scores + biases + all) * bytes_of(c.type) + flags;
-    }
-
     template <class Launch>
     void check(call const& c, mask_kind masks, Launch const& launch) {
         int64 const count = rows_of(c) * c.shape.keys;
@@ -389,7 +317,7 @@ private:
         fill_bytes(c.y, all_ones, static_cast<std::size_t>(count * bytes_of(c.type)));
         require(launch(nullptr));
         must(cudaDeviceSynchronize(), "kernel");
-        verify(c, {masks, host_lengths_});
+        verify(c, {masks, masks_.host_lengths()});
     }
 
     template <class Launch>
@@ -397,7 +325,7 @@ private:
         check(c, masks, launch);
         measured result;
         result.time = measure([&](cudaStream_t stream) { require(launch(stream)); });
-        result.floor_bytes = floor_bytes(c, masks);
+        result.floor_bytes = masks_.floor_bytes(c, masks);
         result.rows = rows_of(c);
         result.kernel = kernel_of(c, masks);
         return result;
@@ -405,10 +333,10 @@ private:
 
     gpu device_;
     std::size_t tensor_bytes_;
-    buffer x_, y_, flags_, bias_, lengths_;
+    buffer x_, y_;
+    mask_memory masks_;
     dtype scores_type_ = dtype::half;
     double deviation_ = 0, hidden_share_ = 0;
-    std::vector<int> host_lengths_;
     std::map<std::size_t, double> cold_copies_;  // seconds of the fastest copy in a graph, by bytes
 };
 
@@ -459,26 +387,25 @@ void add_dense(std::vector<bench_case>& cases, workbench* bench) {
 
 struct mask_case {
     mask_kind kind;
-    char const* name;
     char const* work;
     double bar;
 };
 constexpr mask_case mask_cases[] = {
-    {mask_kind::none, "none", "no mask", 0.97},
-    {mask_kind::bias, "bias", "additive mask [Sq,Sk]", 0.96},
-    {mask_kind::flags, "flags", "byte mask [B,1,Sq,Sk]", 0.95},
-    {mask_kind::causal, "causal", "causal", 0.94},
-    {mask_kind::causal_lengths_flags, "causal+lengths+flags", "causal, lengths and byte mask", 0.93},
-    {mask_kind::causal_bias, "causal+bias", "causal and additive", 0.90},
-    {mask_kind::bias_flags, "bias+flags", "additive and byte mask", 0.92},
-    {mask_kind::all_four, "all", "causal, lengths, byte and additive", 0.82},
+    {mask_kind::none, "no mask", 0.97},
+    {mask_kind::bias, "additive mask [Sq,Sk]", 0.96},
+    {mask_kind::flags, "byte mask [B,1,Sq,Sk]", 0.95},
+    {mask_kind::causal, "causal", 0.94},
+    {mask_kind::causal_lengths_flags, "causal, lengths and byte mask", 0.93},
+    {mask_kind::causal_bias, "causal and additive", 0.90},
+    {mask_kind::bias_flags, "additive and byte mask", 0.92},
+    {mask_kind::all_four, "causal, lengths, byte and additive", 0.82},
 };
 
 void add_masks(std::vector<bench_case>& cases, workbench* bench) {
     for (dtype type : every_dtype) {
         for (mask_case const& m : mask_cases) {
             bench_case c;
-            c.name = std::string("article/") + name_of(type) + "/" + m.name;
+            c.name = std::string("article/") + name_of(type) + "/" + name_of(m.kind);
             c.work = std::string("B x 32 x 2048 x 2048, ") + m.work;
             c.bars[0] = m.kind == mask_kind::causal && type == dtype::half ? 0.80
                         : m.kind == mask_kind::none                        ? 0.90
@@ -495,7 +422,7 @@ void add_masks(std::vector<bench_case>& cases, workbench* bench) {
         if (m.kind != mask_kind::causal && m.kind != mask_kind::flags && m.kind != mask_kind::bias) continue;
         for (int64 cols : {32, 128, 500, 512, 1023, 2050, 8192, 32768, 131072}) {
             bench_case c;
-            c.name = std::string(m.name) + "/half/" + std::to_string(cols);
+            c.name = std::string(name_of(m.kind)) + "/half/" + std::to_string(cols);
             c.work = m.work;
             c.bars[0] = 0.30;
             c.cols = cols;
@@ -549,7 +476,7 @@ void add_others(std::vector<bench_case>& cases, workbench* bench) {
             m.kind != mask_kind::bias)
             continue;
         bench_case c;
-        c.name = std::string("small/half/") + m.name;
+        c.name = std::string("small/half/") + name_of(m.kind);
         c.work = std::string("1 x 12 x 128 x 128 in a graph, ") + m.work;
         c.what = quantity::microseconds;
         c.bars[1] = m.kind == mask_kind::none ? 1.35 : 1.45;
@@ -645,13 +572,6 @@ public:
     bool ReportContext(Context const&) override { return true; }
     void ReportRuns(std::vector<Run> const&) override {}
 };
-
-std::string today() {
-    std::time_t const now = std::time(nullptr);
-    char words[16];
-    std::strftime(words, sizeof(words), "%Y-%m-%d", std::gmtime(&now));
-    return words;
-}
 
 settings read_arguments(int& argc, char** argv) {
     settings s;

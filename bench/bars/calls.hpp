@@ -25,6 +25,32 @@ struct call {
 };
 
 enum class mask_kind { none, causal, flags, bias, causal_lengths_flags, causal_bias, bias_flags, all_four };
+inline constexpr mask_kind every_mask[] = {mask_kind::none,        mask_kind::causal,
+                                           mask_kind::flags,       mask_kind::bias,
+                                           mask_kind::causal_bias, mask_kind::causal_lengths_flags,
+                                           mask_kind::bias_flags,  mask_kind::all_four};
+
+constexpr char const* name_of(mask_kind m) {
+    switch (m) {
+        case mask_kind::none:
+            return "none";
+        case mask_kind::causal:
+            return "causal";
+        case mask_kind::flags:
+            return "flags";
+        case mask_kind::bias:
+            return "bias";
+        case mask_kind::causal_lengths_flags:
+            return "causal+lengths+flags";
+        case mask_kind::causal_bias:
+            return "causal+bias";
+        case mask_kind::bias_flags:
+            return "bias+flags";
+        case mask_kind::all_four:
+            return "all";
+    }
+    return "";
+}
 
 constexpr bool has_causal(mask_kind m) {
     return m == mask_kind::causal || m == mask_kind::causal_lengths_flags || m == mask_kind::causal_bias ||

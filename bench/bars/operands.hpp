@@ -1,5 +1,7 @@
 // A call of calls.hpp as smx's own arguments.
 #pragma once
+#include <type_traits>
+
 #include "calls.hpp"
 #include "smx/smx.hpp"
 
@@ -23,28 +25,55 @@ auto bias_of(call const& c) {
     return smx::bias_tensor(static_cast<T const*>(c.bias), c.bias_step);
 }
 
-// Calls visit(mask) with the mask of a call.
-template <class T, class Visit>
-auto with_mask(mask_kind masks, call const& c, Visit const& visit) {
+template <class T, mask_kind Masks>
+auto mask_of(call const& c) {
+    if constexpr (Masks == mask_kind::causal) {
+        return causal_of(c);
+    } else if constexpr (Masks == mask_kind::flags) {
+        return flags_of(c);
+    } else if constexpr (Masks == mask_kind::bias) {
+        return bias_of<T>(c);
+    } else if constexpr (Masks == mask_kind::causal_lengths_flags) {
+        return smx::both(causal_of(c), lengths_of(c), flags_of(c));
+    } else if constexpr (Masks == mask_kind::causal_bias) {
+        return smx::both(causal_of(c), bias_of<T>(c));
+    } else if constexpr (Masks == mask_kind::bias_flags) {
+        return smx::both(bias_of<T>(c), flags_of(c));
+    } else if constexpr (Masks == mask_kind::all_four) {
+        return smx::both(causal_of(c), lengths_of(c), flags_of(c), bias_of<T>(c));
+    } else {
+        return smx::no_mask();
+    }
+}
+
+// Calls visit(constant) with a mask_kind as a std::integral_constant.
+template <class Visit>
+auto with_kind(mask_kind masks, Visit const& visit) {
     switch (masks) {
         case mask_kind::none:
             break;
         case mask_kind::causal:
-            return visit(causal_of(c));
+            return visit(std::integral_constant<mask_kind, mask_kind::causal>());
         case mask_kind::flags:
-            return visit(flags_of(c));
+            return visit(std::integral_constant<mask_kind, mask_kind::flags>());
         case mask_kind::bias:
-            return visit(bias_of<T>(c));
+            return visit(std::integral_constant<mask_kind, mask_kind::bias>());
         case mask_kind::causal_lengths_flags:
-            return visit(smx::both(causal_of(c), lengths_of(c), flags_of(c)));
+            return visit(std::integral_constant<mask_kind, mask_kind::causal_lengths_flags>());
         case mask_kind::causal_bias:
-            return visit(smx::both(causal_of(c), bias_of<T>(c)));
+            return visit(std::integral_constant<mask_kind, mask_kind::causal_bias>());
         case mask_kind::bias_flags:
-            return visit(smx::both(bias_of<T>(c), flags_of(c)));
+            return visit(std::integral_constant<mask_kind, mask_kind::bias_flags>());
         case mask_kind::all_four:
-            return visit(smx::both(causal_of(c), lengths_of(c), flags_of(c), bias_of<T>(c)));
+            return visit(std::integral_constant<mask_kind, mask_kind::all_four>());
     }
-    return visit(smx::no_mask());
+    return visit(std::integral_constant<mask_kind, mask_kind::none>());
+}
+
+// Calls visit(mask) with the mask of a call.
+template <class T, class Visit>
+auto with_mask(mask_kind masks, call const& c, Visit const& visit) {
+    return with_kind(masks, [&](auto kind) { return visit(mask_of<T, decltype(kind)::value>(c)); });
 }
 
 }  // namespace bench

@@ -1,5 +1,6 @@
 // Kernels to be forced on the same rows, by family.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "../bars/calls.hpp"
@@ -41,13 +42,37 @@ constexpr family family_of(smx::policy const& p) {
                            : family::block;
 }
 
+// The kernel's type as one writes it: resident<block_group<64>, 8, 4>.
+inline std::string type_of(smx::policy const& p) {
+    std::string group;
+    if (p.blocks > 1) {
+        group = "cluster_group<" + std::to_string(p.threads) + ", " + std::to_string(p.blocks) + ">";
+    } else if (p.lanes == 1) {
+        group = "thread_group";
+    } else if (p.lanes <= 32) {
+        group = "warp_group<" + std::to_string(p.lanes) + ">";
+    } else {
+        group = "block_group<" + std::to_string(p.lanes) + ">";
+    }
+    char const* const body = p.body == smx::body_kind::resident  ? "resident"
+                             : p.body == smx::body_kind::compact ? "compact"
+                             : p.body == smx::body_kind::packed  ? "packed"
+                             : p.body == smx::body_kind::staged  ? "chunked_staged"
+                                                                 : "chunked_online";
+    constexpr int usual_threads = smx::detail::usual_threads<smx::thread_group>;
+    bool const says_threads = p.lanes <= 32 && p.threads != usual_threads;
+    return std::string(body) + "<" + group + ", " + std::to_string(p.vec) + ", " + std::to_string(p.packs) +
+           (says_threads ? ", " + std::to_string(p.threads) : "") + ">";
+}
+
 struct candidate {
-    smx::policy kernel;
+    smx::policy (*kernel)(smx::row_shape);  // that runs such rows; null: the one that launch_auto takes
     smx::status (*launch)(cudaStream_t, call const&);
 };
 
-// In half.cu, bfloat16.cu and float.cu.
-template <class T>
+// What tune forces on rows of T under a mask: every family without one, what may win with one. In forced.cu, compiled
+// once a type and mask.
+template <class T, mask_kind Masks>
 std::vector<candidate> candidates();
 
 }  // namespace bench
