@@ -148,8 +148,11 @@ struct kernel_type {
         SMX_DEVICE_CODE && same_type<typename Operands::compute, float> && mask_tests<Seen> && !spans_row<Seen> && is_narrow<typename Operands::output_type>
             ? exponent::of_product
             : exponent::of_difference;
-    template <class Operands>
-    using tile_of = tile_type<typename Operands::compute, typename Operands::seen_type, parts_as, held_of<Operands>, exponent_of<Operands>>;
+    template <class Operands, class Compute = typename Operands::compute, class Seen = typename Operands::seen_type>
+    using tile_of = chosen_type<is_backward<Operands>, tile<lanes_per_slice, Vec, Packs, Compute, kept::terms, spans_row<Seen> ? hidden_packs::all_or_none : parts_as>,
+                                tile_type<Compute, Seen, parts_as, held_of<Operands>, exponent_of<Operands>>>;
+    template <class Operands>  // of a column, in the registers: a backward pass holds two numbers
+    static constexpr int held_bytes = int{sizeof(held_of<Operands>)} * (is_backward<Operands> ? 2 : 1);
 
     static constexpr int rows_per_block = Threads / lanes_per_slice;  // or per cluster
     static SMX_HD constexpr int64 shared_bytes(row_shape) { return 0; }

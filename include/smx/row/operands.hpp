@@ -1,6 +1,6 @@
 // Everything the rows of a call need, by value: what a kernel is given.
 #pragma once
-#include "chunked.hpp"
+#include "backward.hpp"
 
 SMX_BEGIN
 
@@ -27,6 +27,34 @@ struct operands {
     static constexpr bool may_be_by_index = spans_row<seen_type> && !mask_tests<seen_type> && !mask_biases<seen_type>;
     SMX_HD row_id row(int64 index) const { return rows.at<may_be_by_index>(index, axes); }
 };
+
+// The same of a backward pass: probabilities and their gradient come in, the gradient of the scores goes out.
+template <class Input, class Gradient, class Factor, class Mask, class Output>
+struct backward_operands {
+    using input_type = Input;
+    using output_type = Output;
+    using compute = chosen_type<(sizeof(typename Gradient::compute) > sizeof(typename Input::compute)), typename Gradient::compute, typename Input::compute>;
+    static constexpr int element_bytes = element_bytes_of<Input>;
+    using seen_type = detail::selecting_of<Mask, compute>;
+
+    row_list rows;
+    Input input;
+    Gradient gradient;
+    Factor factor;
+    Output output;
+    Mask masks;
+    extents shape;
+    row_axes axes;
+
+    static constexpr bool may_be_by_index = spans_row<seen_type> && !mask_tests<seen_type>;
+    SMX_HD row_id row(int64 index) const { return rows.at<may_be_by_index>(index, axes); }
+};
+
+// A call that needs two tiles a row, of terms.
+template <class Operands>
+inline constexpr bool is_backward = false;
+template <class Input, class Gradient, class Factor, class Mask, class Output>
+inline constexpr bool is_backward<backward_operands<Input, Gradient, Factor, Mask, Output>> = true;
 
 namespace detail {
 // What a tile may hold of an input's scores: what is stored, where a row fetches that, it is smaller and something stored is -inf; or else the
@@ -73,6 +101,18 @@ SMX_HD void run_chunked(Group& g, Keeper keeper, Operands const& o, int64 index)
     auto const stats = smx::chunked_row<Tile>(g, keeper, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row,
                                          o.shape, o.when_empty);
     if (detail::is_first_lane(g)) o.row_output.store(row, stats);
+}
+
+// One row of a backward pass in either body.
+template <class Tile, class Group, class Input, class Gradient, class Factor, class Mask, class Output>
+SMX_HD void run_resident(Group& g, backward_operands<Input, Gradient, Factor, Mask, Output> const& o, int64 index) {
+    row_id const row = o.row(index);
+    smx::softmax_backward_row<Tile>(g, o.input, o.gradient, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape);
+}
+template <class Tile, class Group, class Input, class Gradient, class Factor, class Mask, class Output>
+SMX_HD void run_chunked(Group& g, online, backward_operands<Input, Gradient, Factor, Mask, Output> const& o, int64 index) {
+    row_id const row = o.row(index);
+    smx::chunked_backward_row<Tile>(g, o.input, o.gradient, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape);
 }
 
 SMX_END
