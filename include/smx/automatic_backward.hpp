@@ -16,14 +16,17 @@ using short_backward_rows = kernel_list<resident<warp_group<8>, Vec, 2>, residen
 template <int Vec>
 using middle_backward_rows = kernel_list<resident<block_group<64>, Vec, 2>, resident<block_group<96>, Vec, 2>, resident<block_group<128>, Vec, 2>,
                                          resident<block_group<192>, Vec, 2>, resident<block_group<256>, Vec, 2>>;
-// A lane's packs hide the latency of a block, of which an SM then has few.
+// 4 packs a lane of 512 leave no registers for what a mask asks.
+template <int Vec, rows_seen Rows>
+using block_backward_rows = chosen_type<Rows == rows_seen::asked, kernel_list<resident<block_group<384>, Vec, 2>, resident<block_group<512>, Vec, 2>>,
+                                        kernel_list<resident<block_group<384>, Vec, 2>, resident<block_group<512>, Vec, 2>, resident<block_group<512>, Vec, 4>>>;
 template <int Vec>
-using long_backward_rows = kernel_list<resident<block_group<384>, Vec, 2>, resident<block_group<512>, Vec, 2>, resident<block_group<512>, Vec, 4>,
-                                       fitted<resident<cluster_group<256, 16>, Vec, 4>>, chunked_online<block_group<512>, Vec, 2>>;
+using long_backward_rows = kernel_list<fitted<resident<cluster_group<256, 16>, Vec, 4>>, chunked_online<block_group<512>, Vec, 2>>;
 
 template <int Vec, rows_seen Rows>
 struct automatic_backward_list {
-    using type = typename joined_lists<shortest_backward_rows<Vec, Rows>, short_backward_rows<Vec>, middle_backward_rows<Vec>, long_backward_rows<Vec>>::type;
+    using type = typename joined_lists<shortest_backward_rows<Vec, Rows>, short_backward_rows<Vec>, middle_backward_rows<Vec>,
+                                       block_backward_rows<Vec, Rows>, long_backward_rows<Vec>>::type;
 };
 
 // What launch_auto_backward chooses from.
@@ -37,7 +40,7 @@ using automatic_backward_kernels =
 // The kernel that launch_auto_backward runs for such rows of probabilities stored as Element under such a mask.
 template <class Element, class Mask = no_mask, class Choice = every_kernel>
 constexpr policy choose_backward_policy(row_shape shape, device_limits limits = {}) {
-    using seen = detail::selecting_of<Mask, compute_of<Element>>;
+    using seen = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
     shape.element_bytes = int{sizeof(Element)};
     shape.compute_bytes = int{sizeof(compute_of<Element>)};
     using kernels = detail::automatic_backward_kernels<dense_input<Element>, seen, Choice>;

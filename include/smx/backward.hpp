@@ -17,6 +17,13 @@ shaped_input<Input> saved_probabilities_from(Input const& input, extents shape) 
     return {input, shape};
 }
 
+// Probabilities that were not kept, made again from the scores of the forward pass and their log-sum-exp.
+// Shape     sums: batch x heads x queries, packed; what log_sum_exp(sums) was given
+template <class Input, class Sum>
+shaped_input<recomputed_input<Input, Sum>> recomputed_probabilities(shaped_input<Input> const& x, Sum const* sums) {
+    return {{x.input, sums}, x.shape};
+}
+
 // The gradient of the probabilities.
 // Shape     dy: the shape of the probabilities, its own strides as theirs; packed when left out. An input of your own takes its place as it is.
 template <class Element>
@@ -36,6 +43,30 @@ template <class Input, class = void>
 inline constexpr bool has_compute = false;
 template <class Input>
 inline constexpr bool has_compute<Input, always_void<typename Input::compute>> = true;
+
+template <class Input, class Sum>
+void complete(recomputed_input<Input, Sum>& y, extents shape) {
+    detail::complete(y.scores, shape);
+}
+template <class Input, class Sum>
+constexpr bool asks_index_alone(recomputed_input<Input, Sum> const& y) {
+    return detail::asks_index_alone(y.scores);
+}
+
+// Saved probabilities are y in a status, the scores of others x.
+template <class Input>
+status check_probabilities(Input const& y, extents shape) {
+    return check_named(y, shape, y_names);
+}
+template <class Input, class Sum>
+status check_probabilities(recomputed_input<Input, Sum> const& y, extents shape) {
+    if (status const s = check_pointer(y.sums, "log_sum_exp"); !s) return s;
+    return check_named(y.scores, shape, x_names);
+}
+template <class Input, class Sum, class Output>
+placement place_of(recomputed_input<Input, Sum> const& y, Output const& dx, extents shape) {
+    return detail::place_of(y.scores, dx, shape);
+}
 
 inline constexpr tensor_names dy_names{"dy", "dy key stride", "dy strides"}, dx_names{"dx", "dx key stride", "dx strides"};
 }  // namespace detail
@@ -73,13 +104,14 @@ status check(backward_operands<Input, Gradient, Factor, Mask, Output> const& o) 
     if (detail::is_done(o)) return {};
     if (status const s = detail::check_part(o.factor, o.shape); !s) return s;
     if (status const s = detail::check_part(o.masks, o.shape); !s) return s;
-    if (status const s = detail::check_named(o.input, o.shape, detail::y_names); !s) return s;
+    if (status const s = detail::check_probabilities(o.input, o.shape); !s) return s;
     if (status const s = detail::check_named(o.gradient, o.shape, detail::dy_names); !s) return s;
     if (status const s = detail::check_named(o.output, o.shape, detail::dx_names); !s) return s;
     detail::placement const from_dy = detail::place_of(o.gradient, o.output, o.shape), from_y = detail::place_of(o.input, o.output, o.shape);
     if (!from_dy.same && !from_dy.apart)
         return detail::wrong(errc::overlap, "dx", "dy itself (same pointer, element size and strides) or apart from it; distance in bytes", from_dy.distance);
-    if (!from_y.apart) return detail::wrong(errc::overlap, "dx", "apart from y; distance in bytes", from_y.distance);
+    if (!from_y.apart)
+        return detail::wrong(errc::overlap, "dx", is_recomputed<Input> ? "apart from x; distance in bytes" : "apart from y; distance in bytes", from_y.distance);
     return {};
 }
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "backward.hpp"
-#include "row/whole_packs.hpp"
+#include "row/whole_packs_backward.hpp"
 
 SMX_BEGIN
 

@@ -64,8 +64,8 @@ SMX_HD auto row_in(Row const& row) {
 }
 
 // Loads what the map of both tiles covers; calls meanwhile() when everything is on its way.
-template <class Tile, class First, class Second, class Meanwhile>
-SMX_HD void load_both_covered(Tile& a, First const& first, Tile& b, Second const& second, bool second_has_packs, Meanwhile const& meanwhile) {
+template <class Tile, class First, class Beside, class Second, class Meanwhile>
+SMX_HD void load_both_covered(Tile& a, First const& first, Beside& b, Second const& second, bool second_has_packs, Meanwhile const& meanwhile) {
     row_of_singles<Second, typename Tile::compute> const singles{second};
 #if !SMX_DEVICE_CODE
     load_covered(a, first, meanwhile);
@@ -76,19 +76,19 @@ SMX_HD void load_both_covered(Tile& a, First const& first, Tile& b, Second const
     }
 #else
     fetched_packs<Tile, First> first_packs;
-    fetched_packs<Tile, Second> second_packs;
+    fetched_packs<Beside, Second> second_packs;
     ask_packs(first_packs, a, first);
     if (second_has_packs) {  // the same for all lanes
         ask_packs(second_packs, b, second);
     } else {
-        fetched_packs<Tile, row_of_singles<Second, typename Tile::compute>> columns;
+        fetched_packs<Beside, row_of_singles<Second, typename Tile::compute>> columns;
         ask_packs(columns, b, singles);
         take_packs(columns, b, singles);
     }
     meanwhile();
     if (a.has_edges()) {
         fetched_edges<Tile, First> first_edges;
-        fetched_edges<Tile, Second> second_edges;
+        fetched_edges<Beside, Second> second_edges;
         ask_edges(first_edges, a, first);
         ask_edges(second_edges, b, second);
         take_edges(first_edges, a, first);
@@ -106,10 +106,11 @@ SMX_HD void load_both_covered(Tile& a, First const& first, Tile& b, Second const
 // Requires  part as load()
 // Callers   all lanes of g
 // Cost      one read of what can be visible; by single columns of the second row where its address differs from the first one's in their phase
-template <class Group, class Tile, class First, class Second, class Seen>
-SMX_HD void load_pair(Group& g, Tile& a, First const& first, Tile& b, Second const& second, row_id row, Seen& seen, interval part) {
+template <class Group, class Tile, class First, class Beside, class Second, class Seen>
+SMX_HD void load_pair(Group& g, Tile& a, First const& first, Beside& b, Second const& second, row_id row, Seen& seen, interval part) {
     static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
-    static_assert(Tile::keeps == kept::terms, "two rows are loaded as terms of products: write tile<lanes, vec, packs, compute, kept::terms>");
+    static_assert(Beside::keeps == kept::terms && Beside::capacity == Tile::capacity && Beside::vec == Tile::vec,
+                  "the second of two rows is loaded as terms of products, in a tile of the same size: write tile<lanes, vec, packs, compute, kept::terms>");
     using compute = typename Tile::compute;
     auto const bound = detail::input_row(second, row);
     auto const source = detail::row_in<compute>(detail::input_row(first, row));
@@ -123,8 +124,8 @@ SMX_HD void load_pair(Group& g, Tile& a, First const& first, Tile& b, Second con
 }
 
 // The whole rows, or the group's slice of them.
-template <class Group, class Tile, class First, class Second, class Seen>
-SMX_HD void load_pair(Group& g, Tile& a, First const& first, Tile& b, Second const& second, row_id row, Seen& seen) {
+template <class Group, class Tile, class First, class Beside, class Second, class Seen>
+SMX_HD void load_pair(Group& g, Tile& a, First const& first, Beside& b, Second const& second, row_id row, Seen& seen) {
     smx::load_pair(g, a, first, b, second, row, seen, detail::part_of_row<Tile>(g, head_of<Tile::vec>(first, row), row));
 }
 

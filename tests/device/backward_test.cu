@@ -301,6 +301,46 @@ TEST_F(backward, automatic_causal) {
 }
 TEST_F(backward, automatic_with_all_masks) { expect_automatic<smx::half, all_four>(limits); }
 
+// From the scores and their log-sum-exp, by the kernels of launch_auto: as from the probabilities, but for rounding.
+template <class X, class Case>
+void expect_recomputed(double tolerance) {
+    for (int cols : {1, 33, 64, 129, 1000, 2048, 5000, 20000}) {
+        shape4 const shape{2, 2, 3, cols};
+        smx::extents const extents(2, 2, 3, cols);
+        material const m(shape, static_cast<unsigned long long>(cols));
+        auto const count = static_cast<std::size_t>(12) * static_cast<std::size_t>(cols);
+        auto const scores = support::make_scores<X>(support::pattern::half_hidden, count, cols, 3);
+        support::random_stream random(5);
+        std::vector<X> given(count);
+        for (X& one : given) one = support::stored<X>::make(random.normal());
+        device_array<X> x(count), dy(count), dx(count), again(count);
+        device_array<float> y(count), sums(12);
+        x.upload(scores);
+        dy.upload(given);
+        stream on;
+        auto const in = smx::scores(x.data(), extents);
+        auto const gradients = smx::incoming_gradients(dy.data());
+        auto const mask = Case::mask(m);
+        auto const factor = smx::fixed_scale(0.5);
+        ASSERT_TRUE(
+            smx::launch_auto(on.get(), in, factor, mask, smx::probabilities(y.data()), smx::log_sum_exp(sums.data())));
+        ASSERT_TRUE(smx::launch_auto_backward(on.get(), smx::saved_probabilities(y.data(), extents), gradients, factor,
+                                              mask, smx::gradients(dx.data())));
+        ASSERT_TRUE(smx::launch_auto_backward(on.get(), smx::recomputed_probabilities(in, sums.data()), gradients,
+                                              factor, mask, smx::gradients(again.data())));
+        ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
+        std::vector<X> const want = dx.download(), got = again.download();
+        for (std::size_t at = 0; at < count; ++at)
+            ASSERT_NEAR(support::stored<X>::value(got[at]), support::stored<X>::value(want[at]), tolerance)
+                << "element " << at << ", " << cols << " columns";
+    }
+}
+
+TEST_F(backward, automatic_from_scores) {
+    expect_recomputed<float, causal>(1e-5);
+    expect_recomputed<smx::half, all_four>(2e-3);
+}
+
 // The very first launch of a kernel happens in a capture. No other test may use this kernel.
 TEST_F(backward, is_captured_on_its_first_call) {
     int const rows = 5, cols = 600;

@@ -31,6 +31,9 @@ struct chunked_backward {
     }
 };
 
+// What y comes from: itself, or the scores and their log-sum-exp.
+enum class probabilities_from { saved, scores };
+
 // The tile of a kernel of the same numbers.
 template <class Numbers, bool SpansRow>
 using terms_of = smx::tile<Numbers::lanes, Numbers::vec, Numbers::packs, typename Numbers::compute, smx::kept::terms,
@@ -41,8 +44,9 @@ using terms_of = smx::tile<Numbers::lanes, Numbers::vec, Numbers::packs, typenam
 // A body on a tile, compiled for some kinds of mask, without those types.
 template <class Y, class Dy, class Dx>
 struct backward_runner {
+    // Of saved probabilities no sum is asked for.
     using run_function = void (*)(any_mask const&, support::mask_material const&, smx::row_id const&, double factor,
-                                  Y const*, Dy const*, Dx*);
+                                  Y const*, double const* log_sum_exp, Dy const*, Dx*);
     struct compiled {
         mask_kind kind;
         run_function run;
@@ -50,6 +54,7 @@ struct backward_runner {
 
     int lanes, vec, capacity;
     bool has_capacity;  // rows can be no longer than `capacity`
+    probabilities_from from;
     std::vector<compiled> kinds;
 
     // The same kind, or else one that asks more than the mask has answers for.
@@ -70,35 +75,49 @@ void PrintTo(backward_runner<Y, Dy, Dx> const& row, std::ostream* out) {
     *out << row.lanes << " lanes, " << row.capacity << " columns at a time";
 }
 
-template <class Carrier, class Body, class Numbers, class Y, class Dy, class Dx, bool Tests, bool Biases, bool SpansRow>
+template <class Carrier, class Body, class Numbers, class Y, class Dy, class Dx, probabilities_from From, bool Tests,
+          bool Biases, bool SpansRow>
 void run_backward(any_mask const& mask, support::mask_material const& material, smx::row_id const& row, double factor,
-                  Y const* y, Dy const* dy, Dx* dx) {
+                  Y const* y, [[maybe_unused]] double const* log_sum_exp, Dy const* dy, Dx* dx) {
     using tile = terms_of<Numbers, SpansRow>;
     using compute = typename tile::compute;
     mask_of_kind<compute, Tests, Biases, SpansRow> const masks{mask.bind<compute>(), &material};
-    smx::dense_input<Y> const probabilities{y, {0, 0, 0, 1}};
+    smx::dense_input<Y> const given{y, {0, 0, 0, 1}};
     smx::dense_input<Dy> const gradients{dy, {0, 0, 0, 1}};
     smx::dense_output<Dx> const output{dx, {0, 0, 0, 1}};
     auto const& shape = material.shape;
     smx::extents const extents(shape.batch, shape.heads, shape.queries, shape.keys);
-    Carrier::template run<tile::lanes>([&](auto& g) {
-        Body::template run<tile>(g, probabilities, gradients, static_cast<compute>(factor), masks, output, row,
-                                 extents);
-    });
+    auto const run = [&](auto const& probabilities) {
+        Carrier::template run<tile::lanes>([&](auto& g) {
+            Body::template run<tile>(g, probabilities, gradients, static_cast<compute>(factor), masks, output, row,
+                                     extents);
+        });
+    };
+    if constexpr (From == probabilities_from::saved) {
+        run(given);
+    } else {
+        run(smx::recomputed_input<smx::dense_input<Y>, double>{given, log_sum_exp - row.index});
+    }
 }
 
 template <class Carrier, class Body, class Numbers, class Y = float, class Dy = Y, class Dx = Y,
-          kinds Kinds = kinds::two>
+          kinds Kinds = kinds::two, probabilities_from From = probabilities_from::saved>
 backward_runner<Y, Dy, Dx> backward() {
-    backward_runner<Y, Dy, Dx> r{Numbers::lanes, Numbers::vec, Numbers::capacity, Body::has_capacity, {}};
-    r.kinds.push_back({{true, true, false}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, true, true, false>});
-    r.kinds.push_back({{false, false, false}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, false, false, false>});
-    r.kinds.push_back({{false, false, true}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, false, false, true>});
+    backward_runner<Y, Dy, Dx> r{Numbers::lanes, Numbers::vec, Numbers::capacity, Body::has_capacity, From, {}};
+    r.kinds.push_back({{true, true, false}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, From, true, true, false>});
+    r.kinds.push_back(
+        {{false, false, false}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, From, false, false, false>});
+    r.kinds.push_back(
+        {{false, false, true}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, From, false, false, true>});
     if constexpr (Kinds == kinds::each) {
-        r.kinds.push_back({{true, false, false}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, true, false, false>});
-        r.kinds.push_back({{false, true, false}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, false, true, false>});
-        r.kinds.push_back({{true, false, true}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, true, false, true>});
-        r.kinds.push_back({{false, true, true}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, false, true, true>});
+        r.kinds.push_back(
+            {{true, false, false}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, From, true, false, false>});
+        r.kinds.push_back(
+            {{false, true, false}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, From, false, true, false>});
+        r.kinds.push_back(
+            {{true, false, true}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, From, true, false, true>});
+        r.kinds.push_back(
+            {{false, true, true}, &run_backward<Carrier, Body, Numbers, Y, Dy, Dx, From, false, true, true>});
     }
     return r;
 }

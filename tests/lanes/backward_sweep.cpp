@@ -28,7 +28,7 @@ std::string check_backward_row(backward_runner<Y, Dy, Dx> const& runner, any_mas
 
     support::random_stream random(seed);
     std::vector<double> scores(count);
-    for (double& score : scores) score = 2.0 * random.normal();
+    for (double& score : scores) score = support::stored<Y>::value(support::stored<Y>::make(2.0 * random.normal()));
     support::reference_row const forward = support::softmax_reference(
         keys, [&](int k) { return scores[static_cast<std::size_t>(k)]; }, options.factor,
         [&](int k) { return mask.bias(material, b, h, q, k); },
@@ -40,11 +40,16 @@ std::string check_backward_row(backward_runner<Y, Dy, Dx> const& runner, any_mas
         auto const at = static_cast<std::size_t>(k);
         bool const garbage = options.hidden_is_garbage && !visible(k);
         bool const is_special = options.special != 0 && k == chosen && visible(k);
-        y[at] = support::stored<Y>::make(garbage ? nan : forward.y[at]);
+        double const kept = runner.from == probabilities_from::saved ? forward.y[at] : scores[at];
+        y[at] = support::stored<Y>::make(garbage ? nan : kept);
         dy[at] = support::stored<Dy>::make(garbage ? nan : is_special ? options.special : random.normal());
     }
     auto const want = support::gradient_reference(
-        keys, [&](int k) { return support::stored<Y>::value(y[static_cast<std::size_t>(k)]); },
+        keys,
+        [&](int k) {
+            auto const at = static_cast<std::size_t>(k);
+            return runner.from == probabilities_from::saved ? support::stored<Y>::value(y[at]) : forward.y[at];
+        },
         [&](int k) { return support::stored<Dy>::value(dy[static_cast<std::size_t>(k)]); },
         is_double ? options.factor : static_cast<double>(static_cast<float>(options.factor)), visible);
 
@@ -55,15 +60,18 @@ std::string check_backward_row(backward_runner<Y, Dy, Dx> const& runner, any_mas
     Y const* const y_memory = options.y_offset == 0 ? fenced.data() : offset.data();
     Dx* const dx = options.in_place ? reinterpret_cast<Dx*>(given.data()) : apart.data();
     smx::row_id const row{b, h, q, (b * shape.heads + h) * shape.queries + q, keys};
-    runner.run_for(mask.kind)(mask, material, row, options.factor, y_memory, given.data(), dx);
+    runner.run_for(mask.kind)(mask, material, row, options.factor, y_memory, &forward.log_sum_exp, given.data(), dx);
 
     if (!apart.intact() || !given.intact()) return "wrote outside dx";
     if (!offset.intact() || (count != 0 && std::memcmp(y_memory, y.data(), count * sizeof(Y)) != 0))
         return "wrote to y";
     if (!options.in_place && count != 0 && std::memcmp(given.data(), dy.data(), count * sizeof(Dy)) != 0)
         return "wrote to dy";
+    // The exponent of a probability made again is off by the rounding of its score and of the sum.
+    double const rounding =
+        runner.from == probabilities_from::saved ? 0 : 2 * (forward.largest_score + std::fabs(forward.log_sum_exp));
     return support::difference_of_gradients<Dx>(
-        want, [&](int k) { return dx[k]; }, type);
+        want, [&](int k) { return dx[k]; }, type, std::isfinite(rounding) ? rounding : 0);
 }
 
 template <class Y, class Dy, class Dx>

@@ -47,6 +47,22 @@ TEST(backward_types, all_apart) { sweep_types<smx::bfloat16, smx::half, float, f
 TEST(backward_types, dy_in_double) { sweep_types<float, double, float, double>(); }
 TEST(backward_types, y_in_double) { sweep_types<double, float, smx::half, double>(); }
 
+// From the scores and their log-sum-exp: the same gradients, under every mask.
+template <class Body>
+void sweep_recomputed() {
+    constexpr auto from = probabilities_from::scores;
+    for (any_mask const& mask : all_masks()) {
+        sweep_backward(backward<fibers, Body, smx::tile<8, 4, 4>, float, float, float, kinds::each, from>(), mask);
+        sweep_backward(backward<fibers, Body, smx::tile<1, 8, 8, double>, double, double, double, kinds::two, from>(),
+                       mask);
+        sweep_backward(backward<fibers, Body, smx::tile<32, 8, 1>, smx::half, float, smx::half, kinds::two, from>(),
+                       mask);
+    }
+}
+
+TEST(backward, resident_from_scores) { sweep_recomputed<resident_backward>(); }
+TEST(backward, chunked_from_scores) { sweep_recomputed<chunked_backward>(); }
+
 // Lanes in the other order: a sum that depends on which lane runs first lacks a sync.
 TEST(backward, lanes_in_any_order) {
     for (any_mask const& mask : all_masks()) {

@@ -67,12 +67,12 @@ std::vector<double> gradient_by_differences(int keys, X const& x, Gradient const
 }
 
 // Whether dx(k), stored as T, is this row; a sentence about the first column that is not, or an empty string. Hidden
-// columns are 0 to the bit, whatever became of the others.
+// columns are 0 to the bit, whatever became of the others. `more`: roundings that y had beforehand.
 template <class T, class Dx>
-std::string difference_of_gradients(gradient_row const& row, Dx const& dx, arithmetic type) {
+std::string difference_of_gradients(gradient_row const& row, Dx const& dx, arithmetic type, double more = 0) {
     double const rounding = type == arithmetic::in_float ? 0x1p-24 : 0x1p-53;
     double const flush = type == arithmetic::in_float ? 0x1p-126 : 0x1p-1022;
-    double const steps = 8.0 + std::sqrt(static_cast<double>(row.dx.size()));
+    double const steps = 8.0 + more + std::sqrt(static_cast<double>(row.dx.size()));
     for (std::size_t k = 0; k < row.dx.size(); ++k) {
         double const got = stored<T>::value(dx(static_cast<int>(k))), want = row.dx[k];
         bool right = false;

@@ -151,6 +151,23 @@ TEST(backward, dx_lies_apart_from_y) {
     EXPECT_TRUE(c.check());
 }
 
+// Of probabilities made again the scores are checked, and what is read beside them.
+TEST(backward, scores_and_their_sums) {
+    call c;
+    float sums[8] = {};
+    auto const check = [&](float const* x, float const* sum, float* dx) {
+        return smx::check_backward(smx::recomputed_probabilities(smx::scores(x, c.shape, c.y_step), sum),
+                                   smx::incoming_gradients(c.dy + 0), smx::fixed_scale(1), smx::no_mask(),
+                                   smx::gradients(dx));
+    };
+    EXPECT_TRUE(check(c.y, sums, c.dx));
+    expect_refused(check(nullptr, sums, c.dx), errc::null_pointer, "x", 0);
+    expect_refused(check(c.y, nullptr, c.dx), errc::null_pointer, "log_sum_exp", 0);
+    expect_refused(check(c.y, sums, c.y), errc::overlap, "dx", 0);
+    c.y_step = {32, 16, 8, 2};
+    expect_refused(check(c.y, sums, c.dx), errc::bad_stride, "x key stride", 2);
+}
+
 // Rows by their index alone, as in a forward call, and only where all three tensors allow it.
 TEST(backward, rows_are_divided_only_where_a_part_asks) {
     float const* const none = nullptr;

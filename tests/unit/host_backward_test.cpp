@@ -196,6 +196,44 @@ TEST(host_backward, scales_from_memory) {
     }
 }
 
+// Probabilities that were not kept: the same gradients from the scores and their log-sum-exp, for rows of every length,
+// also where a row is empty by its scores and not by its mask.
+template <class X, class Sum, class Case>
+void expect_recomputed(double tolerance) {
+    for (int keys : {1, 7, 32, 65, 300, 17001}) {
+        shape4 const shape{2, 2, keys > 1000 ? 1 : 3, keys};
+        support::mask_material const material(shape, static_cast<unsigned long long>(keys));
+        auto const count = static_cast<std::size_t>(shape.batch * shape.heads * shape.queries * keys);
+        auto const x = support::make_scores<X>(support::pattern::half_hidden, count, keys, 3);
+        support::random_stream random(5);
+        std::vector<X> dy(count), dx(count), again(count);
+        std::vector<double> y(count);
+        for (X& one : dy) one = support::stored<X>::make(random.normal());
+        std::vector<Sum> sums(count / static_cast<std::size_t>(keys));
+        auto const in = smx::scores(x.data(), extents_of(shape));
+        auto const given = smx::incoming_gradients(dy.data());
+        auto const factor = smx::fixed_scale(0.5);
+        auto const mask = Case::mask(material);
+        ASSERT_TRUE(
+            smx::softmax_on_host(in, factor, mask, smx::probabilities(y.data()), smx::log_sum_exp(sums.data())));
+        ASSERT_TRUE(smx::softmax_backward_on_host(smx::saved_probabilities(y.data(), extents_of(shape)), given, factor,
+                                                  mask, smx::gradients(dx.data())));
+        ASSERT_TRUE(smx::softmax_backward_on_host(smx::recomputed_probabilities(in, sums.data()), given, factor, mask,
+                                                  smx::gradients(again.data())));
+        for (std::size_t at = 0; at < count; ++at) {
+            ASSERT_NEAR(support::stored<X>::value(again[at]), support::stored<X>::value(dx[at]), tolerance)
+                << "element " << at << ", " << keys << " keys";
+        }
+    }
+}
+
+TEST(host_backward, from_scores) {
+    expect_recomputed<float, float, support::bottom_right_case>(1e-5);
+    expect_recomputed<float, double, support::everything_case>(1e-5);
+    expect_recomputed<double, double, support::bias_case>(1e-12);
+    expect_recomputed<smx::half, float, support::visible_flags_case>(2e-3);
+}
+
 TEST(host_backward, what_is_hidden_can_be_left) {
     std::vector<float> const y(6 * 40, 0.125f), dy(y.size(), 0.5f);
     support::guarded_buffer<float> dx(y.size(), 1);

@@ -1,5 +1,6 @@
 // What a mask selects, without what it adds: for passes over probabilities and gradients, where what is hidden counts as 0.
 #pragma once
+#include "../load.hpp"
 #include "../mask.hpp"
 
 SMX_BEGIN
@@ -59,7 +60,6 @@ SMX_HD auto without_biases(Seen const& seen) {
 template <class Tile, class Seen>
 class selection {
 public:
-    static_assert(!mask_biases<Seen>, "a selection adds nothing: write without_biases<Compute>(seen)");
     static_assert(Tile::sees_parts || spans_row<Seen>,
                   "a tile with hidden_packs::all_or_none is for masks whose span is the row or nothing: write hidden_packs::skipped or computed, or "
                   "give the row mask spans_row");
@@ -68,44 +68,56 @@ public:
     // Callers   any lane, on its own
     SMX_HD void ask([[maybe_unused]] Tile const& t, [[maybe_unused]] read_ahead<Tile, Seen> const& ahead) {
         if constexpr (asks) {
-            t.for_live_packs([&](int p) { bits_[p] = bits_of(t, ahead, p); });
+            auto const seen = smx::without_biases<compute>(ahead.seen);
+            if constexpr (Tile::packs <= 16) {  // packs that nobody sees are asked for nothing, which compilers of few packs do not see
+                SMX_UNROLL
+                for (unsigned& one : bits_) one = 0;
+            }
+            t.for_live_packs([&](int p) {
+                bits_[p] = 0;
+                if constexpr (read_ahead<Tile, Seen>::fetches) {
+                    if (answers_from_packs<Seen> || t.touches_seen(p)) bits_[p] = detail::visible_of<Tile::vec>(seen, t.pack_column(p), ahead.fetched[p]);
+                } else {
+                    if (t.touches_seen(p)) bits_[p] = detail::visible_of<Tile::vec>(seen, t.pack_column(p), detail::nothing_fetched());
+                }
+            });
             if (!t.has_edges()) return;
             int const edges = t.edges_to_visit();
             SMX_UNROLL
             for (int i = 0; i < edges; ++i) {
                 int const col = t.edge_column(i);
-                edges_[i] = t.edge_is_seen(col) && (detail::visible_of<1>(ahead.seen, col, detail::nothing_fetched()) & 1u) != 0;
+                edges_[i] = t.edge_is_seen(col) && (detail::visible_of<1>(seen, col, detail::nothing_fetched()) & 1u) != 0;
             }
         }
     }
 
-    // Hidden values of what was loaded become 0; a tile that holds terms has 0 where nothing was.
+    // Hidden values become 0, in a tile with the same map.
     // Requires  ask()
     // Callers   any lane, on its own
-    SMX_HD void clear(Tile& t) const {
-        using compute = typename Tile::compute;
+    template <class Cleared>
+    SMX_HD void clear(Cleared& t) const {
+        constexpr int vec = Tile::vec;
+        constexpr bool has_zeros = detail::loads_zeros<Cleared>;  // in what was not loaded
         if constexpr (Tile::sees_parts) detail::hide_beyond_ends(t, compute(0));
-        if constexpr (asks) {
-            t.for_live_packs([&](int p) { detail::keep_bits<Tile::vec>(t.middle[p], bits_[p], compute(0)); });
+        if constexpr (asks || !has_zeros) {
+            t.for_live_packs([&](int p) {
+                if constexpr (asks) detail::keep_bits<vec>(t.middle[p], bits_[p], compute(0));
+                if constexpr (!has_zeros) {
+                    if (!t.touches_seen(p)) t.middle[p] = filled_pack<vec>(compute(0));
+                }
+            });
             if (!t.has_edges()) return;
             int const edges = t.edges_to_visit();
             SMX_UNROLL
-            for (int i = 0; i < edges; ++i) t.edge[i] = edges_[i] ? t.edge[i] : compute(0);
+            for (int i = 0; i < edges; ++i) {
+                if (!(asks ? edges_[i] : t.edge_is_seen(t.edge_column(i)))) t.edge[i] = compute(0);
+            }
         }
     }
 
 private:
-    static constexpr bool asks = mask_tests<Seen>;
-
-    static SMX_HD unsigned bits_of(Tile const& t, read_ahead<Tile, Seen> const& ahead, int p) {
-        int const col = t.pack_column(p);
-        if constexpr (read_ahead<Tile, Seen>::fetches) {
-            if (answers_from_packs<Seen> || t.touches_seen(p)) return detail::visible_of<Tile::vec>(ahead.seen, col, ahead.fetched[p]);
-        } else {
-            if (t.touches_seen(p)) return detail::visible_of<Tile::vec>(ahead.seen, col, detail::nothing_fetched());
-        }
-        return 0;
-    }
+    using compute = typename Tile::compute;
+    static constexpr bool asks = mask_tests<Seen> || mask_biases<Seen>;
 
     unsigned bits_[asks ? Tile::packs : 1];
     bool edges_[asks && Tile::edges > 0 ? Tile::edges : 1];

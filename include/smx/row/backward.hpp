@@ -3,11 +3,13 @@
 // With s = factor * x + bias over the visible columns and y = softmax(s), y_j changes with s_k by y_j * ([j == k] - y_k), hence
 //   dx_k = factor * sum over j of dy_j * y_j * ([j == k] - y_k) = factor * y_k * (dy_k - sum over j of dy_j * y_j).
 // A hidden column has no s: it is in no sum, and its gradient is 0. So is every one of a row that sees nothing, whatever was written as its y.
+// Where y was not kept it is exp(s - log-sum-exp).
 // Source    J. S. Bridle, "Training stochastic model recognition algorithms as networks can lead to maximum mutual information estimation of
 //           parameters", 1989: the derivative; T. Dao et al., "FlashAttention", 2022, appendix B.2: the sum that all columns share.
 #pragma once
 #include "../load_pair.hpp"
 #include "../mask/selection.hpp"
+#include "../recompute.hpp"
 #include "../store.hpp"
 #include "chunked.hpp"
 
@@ -16,8 +18,8 @@ SMX_BEGIN
 // The sum of the products of two tiles with one map, over what one lane holds.
 // Requires  what is hidden is 0 in both
 // Callers   any lane, on its own
-template <class Tile>
-SMX_HD typename Tile::compute inner_product(Tile const& a, Tile const& b) {
+template <class Tile, class Beside>
+SMX_HD typename Tile::compute inner_product(Tile const& a, Beside const& b) {
     using compute = typename Tile::compute;
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
     a.for_live_packs([&](int p) {
@@ -35,8 +37,8 @@ SMX_HD typename Tile::compute inner_product(Tile const& a, Tile const& b) {
 // dy becomes dx = factor * y * (dy - inner), with inner the sum of dy * y over the whole row.
 // Gives     0 in what is hidden, whatever factor and inner are
 // Callers   any lane, on its own
-template <class Tile, class Seen>
-SMX_HD void differentiate(Tile const& y, Tile& dy, typename Tile::compute inner, typename Tile::compute factor, selection<Tile, Seen> const& selected) {
+template <class Probabilities, class Tile, class Selection>
+SMX_HD void differentiate(Probabilities const& y, Tile& dy, typename Tile::compute inner, typename Tile::compute factor, Selection const& selected) {
     using compute = typename Tile::compute;
     // A product of -0 becomes 0 by the sum, which costs nothing beside the product.
     auto const gradient = [](compute probability, compute by, compute given, compute mean) { return probability * by * (given - mean) + compute(0); };
@@ -77,11 +79,6 @@ SMX_HD void clear_all(Tile& t) {
     for (int i = 0; i < edges; ++i) t.edge[i] = compute(0);
 }
 
-namespace detail {
-template <class Mask, class Compute>
-using selecting_of = decltype(smx::without_biases<Compute>(some<Mask>().bind(some<row_id>(), some<extents>())));
-}  // namespace detail
-
 // The gradient of the scores of one row, from its probabilities and their gradient.
 // Requires  row.cols <= Tile::capacity; the mask of the forward pass
 // Callers   all lanes of g, convergent; lanes of one group pass the same row
@@ -92,12 +89,14 @@ template <class Tile, class Group, class Input, class Gradient, class Mask, clas
 SMX_HD void softmax_backward_row(Group& g, Input const& probabilities, Gradient const& gradients, typename Tile::compute factor, Mask const& masks,
                                  Output const& output, row_id row, extents shape) {
     using compute = typename Tile::compute;
-    using seen_type = detail::selecting_of<Mask, compute>;
-    seen_type const bound = smx::without_biases<compute>(masks.bind(row, shape));
-    read_ahead<Tile, seen_type> seen(bound);
-    Tile y, dy;
-    selection<Tile, seen_type> selected;
+    using y_tile = detail::tile_of_y<Tile, Input>;
+    auto const bound = masks.bind(row, shape);
+    read_ahead<y_tile, decltype(masks.bind(row, shape))> seen(bound);
+    y_tile y;
+    Tile dy;
+    selection<y_tile, decltype(masks.bind(row, shape))> selected;
     smx::load_pair(g, y, probabilities, dy, gradients, row, seen);
+    if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, factor, seen, row);
     selected.ask(y, seen);
     selected.clear(y);
     selected.clear(dy);
@@ -113,16 +112,18 @@ template <class Tile, class Group, class Input, class Gradient, class Mask, clas
 SMX_HD void chunked_backward_row(Group& g, Input const& probabilities, Gradient const& gradients, typename Tile::compute factor, Mask const& masks,
                                  Output const& output, row_id row, extents shape) {
     using compute = typename Tile::compute;
-    using seen_type = detail::selecting_of<Mask, compute>;
-    seen_type const bound = smx::without_biases<compute>(masks.bind(row, shape));
-    read_ahead<Tile, seen_type> seen(bound);
+    using y_tile = detail::tile_of_y<Tile, Input>;
+    auto const bound = masks.bind(row, shape);
+    read_ahead<y_tile, decltype(masks.bind(row, shape))> seen(bound);
     interval const visible = seen.span();
     row_chunks<Tile> const chunks(g, head_of<Tile::vec>(probabilities, row), row);
 
-    Tile y, dy;
-    selection<Tile, seen_type> selected;
+    y_tile y;
+    Tile dy;
+    selection<y_tile, decltype(masks.bind(row, shape))> selected;
     auto const load_visible = [&](interval part) {
         smx::load_pair(g, y, probabilities, dy, gradients, row, seen, part);
+        if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, factor, seen, row);
         selected.ask(y, seen);
         selected.clear(y);
         selected.clear(dy);

@@ -35,7 +35,7 @@ struct backward_operands {
     using output_type = Output;
     using compute = chosen_type<(sizeof(typename Gradient::compute) > sizeof(typename Input::compute)), typename Gradient::compute, typename Input::compute>;
     static constexpr int element_bytes = element_bytes_of<Input>;
-    using seen_type = detail::selecting_of<Mask, compute>;
+    using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
 
     row_list rows;
     Input input;
@@ -46,15 +46,32 @@ struct backward_operands {
     extents shape;
     row_axes axes;
 
-    static constexpr bool may_be_by_index = spans_row<seen_type> && !mask_tests<seen_type>;
+    static constexpr bool may_be_by_index = spans_row<seen_type> && !mask_tests<seen_type> && !mask_biases<seen_type>;
     SMX_HD row_id row(int64 index) const { return rows.at<may_be_by_index>(index, axes); }
 };
 
-// A call that needs two tiles a row, of terms.
 template <class Operands>
 inline constexpr bool is_backward = false;
 template <class Input, class Gradient, class Factor, class Mask, class Output>
 inline constexpr bool is_backward<backward_operands<Input, Gradient, Factor, Mask, Output>> = true;
+
+namespace detail {
+
+// Numbers that the registers of a lane hold of a column: a score; y and dy; and what makes y of scores takes as much again.
+template <class Operands>
+inline constexpr int numbers_held = 1;
+template <class Input, class Gradient, class Factor, class Mask, class Output>
+inline constexpr int numbers_held<backward_operands<Input, Gradient, Factor, Mask, Output>> = is_recomputed<Input> ? 3 : 2;
+
+// Threads an SM of a backward kernel that leave a lane the registers it needs without spills (ptxas 13.0, sm_90). Not yet measured.
+SMX_HD constexpr int backward_threads_wanted(int words, bool wide, bool asks) {
+    if (words <= 16) return wide ? (asks ? 1152 : 1280) : asks ? 896 : 1152;
+    if (words <= 24) return asks ? 768 : 1024;
+    if (words <= 32) return wide ? (asks ? 1152 : 1280) : asks ? 768 : 1024;
+    return words <= 48 ? (asks ? 512 : 640) : asks ? 256 : 512;
+}
+
+}  // namespace detail
 
 namespace detail {
 // What a tile may hold of an input's scores: what is stored, where a row fetches that, it is smaller and something stored is -inf; or else the

@@ -246,14 +246,6 @@ auto in_whole_packs(host_group& g, operands<Input, Factor, Mask, Output, RowOutp
     using mask = detail::filled_mask<Mask>;
     return operands<input, Factor, mask, output, RowOutput>{o.rows, {o.input, &g}, o.factor, o.when_empty, {o.output, &g}, o.row_output, {o.masks}, o.shape, o.axes};
 }
-template <class Input, class Gradient, class Factor, class Mask, class Output>
-auto in_whole_packs(host_group& g, backward_operands<Input, Gradient, Factor, Mask, Output> const& o) {
-    using input = detail::filled_input<Input>;
-    using gradient = detail::filled_input<Gradient>;
-    using output = detail::filled_output<Output>;
-    using mask = detail::filled_mask<Mask>;
-    return backward_operands<input, gradient, Factor, mask, output>{o.rows, {o.input, &g}, {o.gradient, &g}, o.factor, {o.output, &g}, {o.masks}, o.shape, o.axes};
-}
 #endif
 
 SMX_END
