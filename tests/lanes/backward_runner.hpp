@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lanes/row_runner.hpp"
+#include "lanes/row_sweep.hpp"
 #include "smx/row/backward.hpp"
 
 namespace lanes {
@@ -141,6 +141,11 @@ std::string check_backward_row(backward_runner<Y, Dy, Dx> const& runner, any_mas
 
 // Rows of every length: offsets, factors, rules and garbage vary along the way.
 template <class Y, class Dy, class Dx>
-void sweep_backward(backward_runner<Y, Dy, Dx> const& runner, any_mask const& mask);
+void sweep_backward(backward_runner<Y, Dy, Dx> const& runner, any_mask const& mask, std::vector<int> const& lengths);
+
+template <class Y, class Dy, class Dx>
+void sweep_backward(backward_runner<Y, Dy, Dx> const& runner, any_mask const& mask) {
+    sweep_backward(runner, mask, edge_lengths(runner.vec, runner.capacity, runner.has_capacity));
+}
 
 }  // namespace lanes

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "lanes/backward_runner.hpp"
-#include "lanes/row_sweep.hpp"
 #include "support/gradient.hpp"
 
 namespace lanes {
@@ -75,7 +74,7 @@ std::string check_backward_row(backward_runner<Y, Dy, Dx> const& runner, any_mas
 }
 
 template <class Y, class Dy, class Dx>
-void sweep_backward(backward_runner<Y, Dy, Dx> const& runner, any_mask const& mask) {
+void sweep_backward(backward_runner<Y, Dy, Dx> const& runner, any_mask const& mask, std::vector<int> const& lengths) {
     SCOPED_TRACE(mask.name);
     support::random_stream random(1);
     constexpr smx::empty_row rules[] = {smx::empty_row::zeros, smx::empty_row::uniform, smx::empty_row::nan};
@@ -83,7 +82,7 @@ void sweep_backward(backward_runner<Y, Dy, Dx> const& runner, any_mask const& ma
     constexpr double specials[] = {0, 0, 0, std::numeric_limits<double>::quiet_NaN(),
                                    std::numeric_limits<double>::infinity()};
     int number = 0;
-    for (int cols : edge_lengths(runner.vec, runner.capacity, runner.has_capacity)) {
+    for (int cols : lengths) {
         // Fewer queries than keys, as many, and more.
         long long const queries = cols > 129 || number % 3 == 0 ? 3 : number % 3 == 1 ? cols + 1 : cols + 5;
         support::mask_material const material({3, 2, queries, cols}, 1 + static_cast<unsigned long long>(cols));
@@ -116,7 +115,7 @@ void sweep_backward(backward_runner<Y, Dy, Dx> const& runner, any_mask const& ma
     template std::string check_backward_row(backward_runner<Y, Dy, Dx> const&, any_mask const&, \
                                             support::mask_material const&, index, index, index, \
                                             backward_options const&, unsigned long long);       \
-    template void sweep_backward(backward_runner<Y, Dy, Dx> const&, any_mask const&);
+    template void sweep_backward(backward_runner<Y, Dy, Dx> const&, any_mask const&, std::vector<int> const&);
 SMX_SWEEP(float, float, float)
 SMX_SWEEP(float, smx::half, float)
 SMX_SWEEP(float, float, double)

@@ -1,7 +1,6 @@
 // row/backward.hpp on 1 to 256 emulated lanes: every mask, every edge of a row's length, types of every tensor on its
 // own.
 #include "lanes/backward_runner.hpp"
-#include "lanes/row_sweep.hpp"
 
 namespace lanes {
 

@@ -279,6 +279,46 @@ TEST(host_backward, a_range_of_rows_writes_those_rows) {
     for (std::size_t at = 0; at < dx.size(); ++at) ASSERT_TRUE(dx.is_poison(at));
 }
 
+// Inputs and an output of a caller's own, each asked for the right columns of the right row.
+struct equal_probabilities {
+    using compute = float;
+    template <int V>
+    smx::pack<float, V> load(smx::row_id row, int) const {
+        return smx::filled_pack<V>(1.0f / static_cast<float>(row.cols));
+    }
+};
+struct counting_gradients {
+    using compute = float;
+    template <int V>
+    smx::pack<float, V> load(smx::row_id row, int col) const {
+        smx::pack<float, V> values;
+        for (int i = 0; i < V; ++i) values[i] = static_cast<float>((row.index + col + i) % 8);
+        return values;
+    }
+};
+struct noting_output {
+    std::vector<float>* values;
+    template <int V, class Compute>
+    void store(smx::row_id row, int col, smx::pack<Compute, V> const& given) const {
+        for (int i = 0; i < V; ++i) (*values)[static_cast<std::size_t>(row.index * row.cols + col + i)] = given[i];
+    }
+};
+
+TEST(host_backward, inputs_and_outputs_of_the_users_own) {
+    for (int cols : {8, 40, 320}) {
+        std::vector<float> dx(static_cast<std::size_t>(3 * cols));
+        ASSERT_TRUE(smx::softmax_backward_on_host(smx::saved_probabilities_from(equal_probabilities{}, {3, cols}),
+                                                  counting_gradients{}, smx::fixed_scale(2), smx::no_mask(),
+                                                  noting_output{&dx}));
+        for (int row = 0; row < 3; ++row) {
+            for (int k = 0; k < cols; ++k) {
+                double const want = 2.0 / cols * ((row + k) % 8 - 3.5);
+                EXPECT_NEAR(static_cast<double>(dx[static_cast<std::size_t>(row * cols + k)]), want, 1e-6);
+            }
+        }
+    }
+}
+
 TEST(host_backward, nothing_to_do) {
     for (smx::extents const& shape : {smx::extents(0, 2), smx::extents(5, 0), smx::extents(3, 0, 2, 8)}) {
         EXPECT_TRUE(smx::softmax_backward_on_host(

@@ -45,14 +45,14 @@ struct selecting_row {
 
 }  // namespace detail
 
-// A row mask as one that adds nothing.
+// A row mask as one that adds nothing; itself, if it does not.
 // Gives     the same span and visible columns; hidden too where a bias is -inf
 template <class Compute, class Seen>
-SMX_HD auto without_biases(Seen const& seen) {
+SMX_HD decltype(auto) without_biases(Seen const& seen) {
     if constexpr (mask_biases<Seen>) {
         return detail::selecting_row<Seen, Compute>{seen};
     } else {
-        return seen;
+        return (seen);
     }
 }
 
@@ -68,8 +68,8 @@ public:
     // Callers   any lane, on its own
     SMX_HD void ask([[maybe_unused]] Tile const& t, [[maybe_unused]] read_ahead<Tile, Seen> const& ahead) {
         if constexpr (asks) {
-            auto const seen = smx::without_biases<compute>(ahead.seen);
-            if constexpr (Tile::packs <= 16) {  // packs that nobody sees are asked for nothing, which compilers of few packs do not see
+            auto const& seen = smx::without_biases<compute>(ahead.seen);
+            if constexpr (Tile::packs <= 16) {  // or compilers warn of packs that are not live, at which nobody looks
                 SMX_UNROLL
                 for (unsigned& one : bits_) one = 0;
             }
