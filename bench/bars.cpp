@@ -102,6 +102,8 @@ smx::status start_half(cudaStream_t stream, mask_kind masks, call const& c) {
             return launch_causal_half(stream, c);
         case mask_kind::flags:
             return launch_flags_half(stream, c);
+        case mask_kind::bits:
+            return launch_bits_half(stream, c);
         case mask_kind::bias:
             return launch_bias_half(stream, c);
         default:
@@ -344,6 +346,14 @@ private:
             c.flags_step = smx::broadcast({c.shape.batch, 1, c.shape.queries, c.shape.keys});
             c.flags_step.batch = panel;
         }
+        if (has_bits(masks)) {
+            int64 const words = smx::words_for<unsigned>(c.shape.keys), panel_words = c.shape.queries * words;
+            if (c.shape.batch * panel_words * int64{sizeof(unsigned)} > static_cast<int64>(flags_.bytes()))
+                throw std::logic_error("the mask is larger than its buffer");
+            fill_bits(flags_.at<unsigned>(), c.shape.batch * c.shape.queries, c.shape.keys, set_share, 2);
+            c.bits = flags_.at<unsigned>();
+            c.bits_step = {panel_words, 0, words, 1};
+        }
         if (has_bias(masks)) {
             if (panel * bytes_of(c.type) > static_cast<int64>(bias_.bytes()))
                 throw std::logic_error("the bias is larger than its buffer");
@@ -367,7 +377,7 @@ private:
     double floor_bytes(call const& c, mask_kind masks) const {
         double const all = static_cast<double>(rows_of(c) * c.shape.keys);
         if (masks == mask_kind::none) return 2 * all * bytes_of(c.type);
-        double scores = 0, flags = 0, biases = 0;
+        double scores = 0, flags = 0, bits = 0, biases = 0;
         for (int64 q = 0; q < c.shape.queries; ++q) {
             int64 longest = 0;
             for (int64 b = 0; b < c.shape.batch; ++b) {
@@ -375,11 +385,12 @@ private:
                 if (has_lengths(masks)) seen = std::min<int64>(seen, host_lengths_[static_cast<std::size_t>(b)]);
                 scores += static_cast<double>(seen * c.shape.heads);
                 flags += has_flags(masks) ? static_cast<double>(seen) : 0;
+                bits += has_bits(masks) ? static_cast<double>(seen) : 0;
                 longest = std::max(longest, seen);
             }
             biases += has_bias(masks) ? static_cast<double>(longest) : 0;
         }
-        return (scores + biases + all) * bytes_of(c.type) + flags;
+        return (scores + biases + all) * bytes_of(c.type) + flags + bits / 8;
     }
 
     template <class Launch>
@@ -467,8 +478,10 @@ constexpr mask_case mask_cases[] = {
     {mask_kind::none, "none", "no mask", 0.97},
     {mask_kind::bias, "bias", "additive mask [Sq,Sk]", 0.96},
     {mask_kind::flags, "flags", "byte mask [B,1,Sq,Sk]", 0.95},
+    {mask_kind::bits, "bits", "bit mask [B,1,Sq,Sk]", 0.95},
     {mask_kind::causal, "causal", "causal", 0.94},
     {mask_kind::causal_lengths_flags, "causal+lengths+flags", "causal, lengths and byte mask", 0.93},
+    {mask_kind::causal_bits, "causal+bits", "causal and bit mask", 0.93},
     {mask_kind::causal_bias, "causal+bias", "causal and additive", 0.90},
     {mask_kind::bias_flags, "bias+flags", "additive and byte mask", 0.92},
     {mask_kind::all_four, "all", "causal, lengths, byte and additive", 0.82},
@@ -492,8 +505,12 @@ void add_masks(std::vector<bench_case>& cases, workbench* bench) {
         }
     }
     for (mask_case const& m : mask_cases) {
-        if (m.kind != mask_kind::causal && m.kind != mask_kind::flags && m.kind != mask_kind::bias) continue;
-        for (int64 cols : {32, 128, 500, 512, 1023, 2050, 8192, 32768, 131072}) {
+        if (m.kind != mask_kind::causal && m.kind != mask_kind::flags && m.kind != mask_kind::bits &&
+            m.kind != mask_kind::bias)
+            continue;
+        std::vector<int64> lengths = {32, 128, 500, 512, 1023, 2050, 8192, 32768, 131072};
+        if (m.kind == mask_kind::bits) lengths = {512, 2050, 8192};
+        for (int64 cols : lengths) {
             bench_case c;
             c.name = std::string(m.name) + "/half/" + std::to_string(cols);
             c.work = m.work;

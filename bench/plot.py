@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 
 DTYPES = ["half", "bfloat16", "float"]
 COLOURS = {"half": "#0072b2", "bfloat16": "#009e73", "float": "#d55e00"}
-MASKS = {"dense": "no mask", "causal": "causal", "flags": "byte mask", "bias": "additive mask"}
+MASKS = {"dense": "no mask", "causal": "causal", "flags": "byte mask", "bits": "bit mask", "bias": "additive mask"}
 
 
 def cases_of(report):

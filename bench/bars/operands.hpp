@@ -18,6 +18,7 @@ inline smx::fixed_scale factor_of(call const& c) { return smx::fixed_scale(c.fac
 inline auto causal_of(call const&) { return smx::causal_mask::top_left(); }
 inline auto lengths_of(call const& c) { return smx::key_lengths(c.lengths); }
 inline auto flags_of(call const& c) { return smx::mask_tensor(c.flags, c.flags_step); }
+inline auto bits_of(call const& c) { return smx::mask_bits(c.bits, c.bits_step); }
 template <class T>
 auto bias_of(call const& c) {
     return smx::bias_tensor(static_cast<T const*>(c.bias), c.bias_step);
@@ -33,10 +34,14 @@ auto with_mask(mask_kind masks, call const& c, Visit const& visit) {
             return visit(causal_of(c));
         case mask_kind::flags:
             return visit(flags_of(c));
+        case mask_kind::bits:
+            return visit(bits_of(c));
         case mask_kind::bias:
             return visit(bias_of<T>(c));
         case mask_kind::causal_lengths_flags:
             return visit(smx::both(causal_of(c), lengths_of(c), flags_of(c)));
+        case mask_kind::causal_bits:
+            return visit(smx::both(causal_of(c), bits_of(c)));
         case mask_kind::causal_bias:
             return visit(smx::both(causal_of(c), bias_of<T>(c)));
         case mask_kind::bias_flags:
