@@ -17,7 +17,7 @@ ORDER = [
     "scale.hpp mask.hpp reduce.hpp group/block.cuh group/cub.cuh",
     "load.hpp",
     "normalize.hpp store.hpp group/cluster.cuh",
-    "mask/compose.hpp mask/causal.hpp mask/window.hpp mask/lengths.hpp mask/tensor.hpp mask/bias.hpp mask/segments.hpp mask/predicate.hpp",
+    "mask/compose.hpp mask/causal.hpp mask/window.hpp mask/lengths.hpp mask/tensor.hpp mask/bits.hpp mask/bias.hpp mask/segments.hpp mask/predicate.hpp",
     "row/resident.hpp row/backward.hpp",
     "row/chunked.hpp",
     "row/operands.hpp",
