@@ -36,6 +36,7 @@ constexpr double mild = 1.8, peaky = 20.0;  // standard deviations of the scores
 std::string short_name(smx::policy const& p) {
     char const* const body = p.body == smx::body_kind::resident  ? "resident"
                              : p.body == smx::body_kind::compact ? "compact"
+                             : p.body == smx::body_kind::deep    ? "deep"
                              : p.body == smx::body_kind::packed  ? "packed"
                              : p.body == smx::body_kind::staged  ? "staged"
                                                                  : "online";

@@ -39,6 +39,35 @@ inline constexpr bool reads_into = false;
 template <class Source, int Width, class Compute>
 inline constexpr bool reads_into<Source, Width, Compute, always_void<decltype(&Source::template read_into<Width, Compute>)>> = true;
 
+// A row that can bring a pack to shared memory as it is stored, for the lane that asks for it, has copy<Width>(target, col).
+template <class Row, int Width, class = void>
+inline constexpr bool copies_packs = false;
+template <class Row, int Width>
+inline constexpr bool copies_packs<Row, Width, always_void<decltype(some<Row>().template copy<Width>(nullptr, 0))>> = true;
+
+// The packs that wait behind the registers: copied past them, where they are held as they are stored.
+template <class Tile, class Source>
+SMX_HD void bring_behind(Tile& t, Source const& source) {
+    constexpr int vec = Tile::vec;
+    using stored = decltype(source.template fetch<vec>(0));
+    t.for_packs_behind([&](auto p) {
+        int const col = t.pack_column(p);
+        if constexpr (copies_packs<Source, vec> && sizeof(stored) == sizeof(typename Tile::held_pack)) {
+            if (t.touches_seen(p)) {
+                source.template copy<vec>(&t.held(p), col);
+                return;
+            }
+        }
+        auto fetched = not_fetched<Tile, vec>(source);
+        if (t.touches_seen(p)) fetched = source.template fetch<vec>(col);
+        if constexpr (Tile::is_stored) {
+            t.held(p) = fetched;
+        } else {
+            t.held(p) = widened<Tile, vec>(source, fetched, t.touches_seen(p));
+        }
+    });
+}
+
 // Loads what the map of t covers; calls meanwhile() when everything is on its way.
 template <class Tile, class Source, class Meanwhile>
 SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhile) {
@@ -52,15 +81,17 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
     compute const nothing = Tile::awaits_bias ? compute(0) : neg_inf<compute>();
     if constexpr (Tile::is_stored) {
         int const packs = t.packs_to_visit();
-        for (int p = 0; p < packs; ++p) t.middle[p] = t.touches_seen(p) ? source.template fetch<vec>(t.pack_column(p)) : not_fetched<Tile, vec>(source);
+        auto const bring = [&](auto p) { t.held(p) = t.touches_seen(p) ? source.template fetch<vec>(t.pack_column(p)) : not_fetched<Tile, vec>(source); };
+        for (int p = 0; p < packs; ++p) bring(p);
+        t.for_packs_behind(bring);
     } else {
-        t.for_live_packs([&](int p) {
+        t.for_live_packs([&](auto p) {
             if (!t.touches_seen(p)) {
-                t.middle[p] = filled_pack<vec>(nothing);
+                t.held(p) = filled_pack<vec>(nothing);
             } else if constexpr (reads_into<Source, vec, compute>) {
-                source.read_into(t.middle[p], t.pack_column(p));
+                source.read_into(t.held(p), t.pack_column(p));
             } else {
-                t.middle[p] = source.template widen<vec>(source.template fetch<vec>(t.pack_column(p)));
+                t.held(p) = source.template widen<vec>(source.template fetch<vec>(t.pack_column(p)));
             }
         });
     }
@@ -73,6 +104,7 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
         }
     }
 #else
+    if constexpr (Tile::behind_packs > 0) bring_behind(t, source);
     // Everything is on its way before the first is waited for; widening needs no branch.
     decltype(source.template fetch<vec>(0)) fetched[Tile::packs];
     auto const mine = from_column(source, t.map.mine);
@@ -106,11 +138,12 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
         SMX_UNROLL
         for (int p = 0; p < packs; ++p) t.middle[p] = fetched[p];
     } else if constexpr (Tile::in_stripes || Tile::packs > 4) {
-        t.for_live_packs([&](int p) { t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p)); });
+        t.for_live_registers([&](int p) { t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p)); });
     } else {
         SMX_UNROLL
         for (int p = 0; p < packs; ++p) t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p));
     }
+    if constexpr (Tile::behind_packs > 0) wait_for_copies();
 #endif
 }
 

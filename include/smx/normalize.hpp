@@ -34,6 +34,11 @@ SMX_HD void normalize_packs(Tile& t, typename Tile::compute filling, Probability
             t.for_packs(b, packs, [&](int p) { t.middle[p] = filled_pack<Tile::vec>(filling); });
         }
     }
+    t.for_packs_behind([&](auto p) {
+        auto& held = t.held(p);
+        SMX_UNROLL
+        for (int i = 0; i < Tile::vec; ++i) held[i] = t.is_live(p) ? probability(held[i]) : filling;
+    });
 }
 
 // Of scores kept as stored: what makes probabilities of weights, when they are stored.

@@ -179,6 +179,12 @@ SMX_DEVICE void bulk_store(void* global, void const* shared, int bytes) {
 // Until the shared memory of every bulk store has been read.
 SMX_DEVICE void bulk_stores_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
+// 16 bytes from global to shared memory, past the L1; until what this thread copied is there.
+SMX_DEVICE void copy_async(void* shared, void const* global, uint64 policy) {
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global), "l"(policy) : "memory");
+}
+SMX_DEVICE void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
 // Clusters. A warp arrives and waits as one.
 SMX_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 SMX_DEVICE void cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }

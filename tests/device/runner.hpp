@@ -32,6 +32,7 @@ inline std::string name_of(runner const& r) {
         smx::policy const& p = r.policy;
         char const* const body = p.body == smx::body_kind::resident  ? "resident"
                                  : p.body == smx::body_kind::compact ? "compact"
+                                 : p.body == smx::body_kind::deep    ? "deep"
                                  : p.body == smx::body_kind::packed  ? "packed"
                                  : p.body == smx::body_kind::staged  ? "chunked_staged"
                                                                      : "chunked_online";

@@ -50,8 +50,9 @@ TEST_F(weighing, of_finite_scores_is_exp_of_the_difference) {
                 if (!std::isfinite(max * factor)) continue;
                 float const step = std::fabs(max) * 0x1p-23f;
                 for (float below : {0.0f, step, 2 * step, 1000 * step, 0.5f / factor, 3.0f / factor, 40.0f / factor,
-                                    std::fabs(max), 2 * std::fabs(max)})
-                    questions.push_back({max - below, max, factor});
+                                    std::fabs(max), 2 * std::fabs(max)}) {
+                    if (std::isfinite(max - below)) questions.push_back({max - below, max, factor});
+                }
             }
         }
     }
