@@ -157,6 +157,7 @@ SMX_HD void hide_all(Tile& t) {
     using compute = typename Tile::compute;
     compute const nothing = Tile::keeps == kept::weights ? compute(0) : neg_inf<compute>();
     t.max = neg_inf<compute>();
+    t.rest = compute(1);
     t.for_live_packs([&](auto p) { t.held(p) = filled_pack<Tile::vec>(nothing); });
     if (!t.has_edges()) return;
     int const edges = t.edges_to_visit();

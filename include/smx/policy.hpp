@@ -144,10 +144,10 @@ struct kernel_type {
                            row_ends::single, Exponent, Behind>;
     template <class Operands>
     using held_of = chosen_type<keeps_stored(Body), detail::held_of<typename Operands::input_type, typename Operands::seen_type>, typename Operands::compute>;
-    // Masks that test, of rows seen in part, are bound by their instructions.
+    // Masks that test, of rows seen in part, are bound by their instructions. A chunk that waits keeps its maximum, and no more.
     template <class Operands, class Seen = typename Operands::seen_type>
     static constexpr exponent exponent_of =
-        SMX_DEVICE_CODE && same_type<typename Operands::compute, float> && mask_tests<Seen> && !spans_row<Seen> && is_narrow<typename Operands::output_type>
+        SMX_DEVICE_CODE && holds_row(Body) && same_type<typename Operands::compute, float> && mask_tests<Seen> && !spans_row<Seen> && is_narrow<typename Operands::output_type>
             ? exponent::of_product
             : exponent::of_difference;
     template <class Operands>

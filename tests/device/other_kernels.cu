@@ -65,7 +65,7 @@ runner_list other_kernels() {
           kernels<smx::half, smx::half, family::structured>(compact_list()),
           kernels<smx::bfloat16, smx::bfloat16, family::flags>(compact_list()),
           kernels<smx::half, smx::half, family::structured>(deep_list()),
-          kernels<smx::bfloat16, float, family::flags>(deep_list()),
+          kernels<smx::bfloat16, float, family::structured>(deep_list()),
           kernels<float, float, family::composed>(deep_list()),
           kernels<double, double, family::structured>(deep_list()),
           kernels<smx::half, smx::half, family::composed>(packed_list<8>()),
