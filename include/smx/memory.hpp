@@ -96,7 +96,6 @@ enum class cache_policy : uint64 {
     stays = 0x14f0000000000000,   // evict_last
     leaves = 0x12f0000000000000,  // evict_first
 };
-constexpr cache_policy longer(cache_policy a, cache_policy b) { return a == cache_policy::stays ? a : b; }
 
 // An address in global memory that streamed accesses are all made from: worked out once, where the compiler would do it again behind every
 // condition.

@@ -49,8 +49,8 @@ class weighing<float, exponent::of_product> {
 public:
     weighing() = default;
     SMX_DEVICE weighing(float max, float factor) : slope_(slope_of(factor)) {
-        float const anchored = anchor(max);
-        if (!(__builtin_fabsf(anchored * slope_) < 0x1p31f)) slope_ = bit_cast<float>(bit_cast<unsigned>(slope_) & 0x7f800000u) * 0.5f;
+        float const anchored = anchor(max), product = anchored * slope_;
+        if (!(product < 0x1p31f && product > -0x1p31f)) slope_ = bit_cast<float>(bit_cast<unsigned>(slope_) & 0x7f800000u) * 0.5f;
         subtracted_ = rounded_product(anchored, slope_);
     }
 
