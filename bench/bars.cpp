@@ -40,9 +40,9 @@ std::string short_name(smx::policy const& p) {
                              : p.body == smx::body_kind::packed  ? "packed"
                              : p.body == smx::body_kind::staged  ? "staged"
                                                                  : "online";
-    return std::string(body) + " " + std::to_string(p.lanes) + " lanes × " + std::to_string(p.packs) + " packs of " +
-           std::to_string(p.vec) + ", " + (p.blocks > 1 ? std::to_string(p.blocks) + " × " : "") +
-           std::to_string(p.threads) + " threads";
+    return std::string(body) + " " + std::to_string(p.lanes) + " lanes × " + std::to_string(p.packs) +
+           (p.behind > 0 ? " + " + std::to_string(p.behind) : "") + " packs of " + std::to_string(p.vec) + ", " +
+           (p.blocks > 1 ? std::to_string(p.blocks) + " × " : "") + std::to_string(p.threads) + " threads";
 }
 
 void require(smx::status const& s) {

@@ -63,6 +63,7 @@ inline std::string type_of(smx::policy const& p) {
     constexpr int usual_threads = smx::detail::usual_threads<smx::thread_group>;
     bool const says_threads = p.lanes <= 32 && p.threads != usual_threads;
     return std::string(body) + "<" + group + ", " + std::to_string(p.vec) + ", " + std::to_string(p.packs) +
+           (p.behind > 0 ? ", " + std::to_string(p.behind) : "") +
            (says_threads ? ", " + std::to_string(p.threads) : "") + ">";
 }
 

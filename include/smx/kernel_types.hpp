@@ -39,10 +39,11 @@ struct compact : detail::in_registers<Group, Vec, Packs, Threads, body_kind::com
     using plain = compact;
 };
 
-// The row waits in registers as it is stored, Packs a lane, and what is left of it behind them in shared memory, up to Behind packs a lane.
+// The row waits as in a compact kernel, Packs a lane, and what is left of it behind the registers in shared memory, up to Behind packs a lane.
 template <class Group, int Vec, int Packs, int Behind>
 struct deep : detail::in_registers<Group, Vec, Packs, detail::usual_threads<Group>, body_kind::deep, Behind> {
     using plain = deep;
+    static_assert(deep::rows_per_block == 1, "packs behind the registers are of the one row of a block: write block_group or cluster_group");
 
     // At most as much behind the registers as in them, where blocks may be so many, and few blocks left over of what the 16 SMs of a GPC, which a
     // cluster lies within, take of 1024 threads each. H200, 800000 columns of half, 13 blocks of 512 threads 0.74 of copy, 16 blocks 0.88.
@@ -58,7 +59,7 @@ struct deep : detail::in_registers<Group, Vec, Packs, detail::usual_threads<Grou
     static SMX_HD constexpr int64 shared_bytes(row_shape shape) {
         int64 const round = int64{deep::lanes_per_slice} * Vec, of_row = round * blocks_for(shape);
         int64 const rounds = (shape.cols + of_row - 1) / of_row;
-        return rounds > Packs ? (rounds - Packs) * round * (shape.held_bytes != 0 ? shape.held_bytes : shape.element_bytes) : 0;
+        return rounds > Packs ? (rounds - Packs) * round * (shape.held_bytes != 0 ? shape.held_bytes : shape.compute_bytes) : 0;
     }
     static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
         return blocks_for(shape) <= limits.cluster_blocks && shape.cols <= deep::value.columns() &&

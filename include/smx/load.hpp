@@ -52,7 +52,7 @@ SMX_HD void bring_behind(Tile& t, Source const& source) {
     using stored = decltype(source.template fetch<vec>(0));
     t.for_packs_behind([&](auto p) {
         int const col = t.pack_column(p);
-        if constexpr (copies_packs<Source, vec> && sizeof(stored) == sizeof(typename Tile::held_pack)) {
+        if constexpr (copies_packs<Source, vec> && (Tile::is_stored || same_type<stored, raw_pack<typename Tile::compute, vec>>)) {
             if (t.touches_seen(p)) {
                 source.template copy<vec>(&t.held(p), col);
                 return;
@@ -74,6 +74,7 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
     constexpr int vec = Tile::vec;
     static_assert(!Tile::is_stored || has_neg_inf<Source, vec>,
                   "a tile with kept::stored is for rows that have neg_inf<Width>(), as tensors of halves and bfloat16s do: write kept::weights");
+    if constexpr (Tile::behind_packs > 0) bring_behind(t, source);
 #if !SMX_DEVICE_CODE
     meanwhile();
     // A CPU looks ahead itself: a pack is widened where it is read, and no array of packs is cleared, filled and read back.
@@ -81,17 +82,15 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
     compute const nothing = Tile::awaits_bias ? compute(0) : neg_inf<compute>();
     if constexpr (Tile::is_stored) {
         int const packs = t.packs_to_visit();
-        auto const bring = [&](auto p) { t.held(p) = t.touches_seen(p) ? source.template fetch<vec>(t.pack_column(p)) : not_fetched<Tile, vec>(source); };
-        for (int p = 0; p < packs; ++p) bring(p);
-        t.for_packs_behind(bring);
+        for (int p = 0; p < packs; ++p) t.middle[p] = t.touches_seen(p) ? source.template fetch<vec>(t.pack_column(p)) : not_fetched<Tile, vec>(source);
     } else {
-        t.for_live_packs([&](auto p) {
+        t.for_live_registers([&](int p) {
             if (!t.touches_seen(p)) {
-                t.held(p) = filled_pack<vec>(nothing);
+                t.middle[p] = filled_pack<vec>(nothing);
             } else if constexpr (reads_into<Source, vec, compute>) {
-                source.read_into(t.held(p), t.pack_column(p));
+                source.read_into(t.middle[p], t.pack_column(p));
             } else {
-                t.held(p) = source.template widen<vec>(source.template fetch<vec>(t.pack_column(p)));
+                t.middle[p] = source.template widen<vec>(source.template fetch<vec>(t.pack_column(p)));
             }
         });
     }
@@ -104,7 +103,6 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
         }
     }
 #else
-    if constexpr (Tile::behind_packs > 0) bring_behind(t, source);
     // Everything is on its way before the first is waited for; widening needs no branch.
     decltype(source.template fetch<vec>(0)) fetched[Tile::packs];
     auto const mine = from_column(source, t.map.mine);
@@ -143,8 +141,8 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
         SMX_UNROLL
         for (int p = 0; p < packs; ++p) t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p));
     }
-    if constexpr (Tile::behind_packs > 0) wait_for_copies();
 #endif
+    if constexpr (Tile::behind_packs > 0) wait_for_copies();
 }
 
 SMX_HD interval span_of(interval span) { return span; }

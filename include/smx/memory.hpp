@@ -129,7 +129,7 @@ SMX_HD detail::raw_pack<Element, Count> read_aligned(Element const* pointer) {
 namespace detail {
 // Global memory that other rows read too.
 template <int Count, class Element>
-SMX_HD raw_pack<Element, Count> read_shared(Element const* pointer, cache_policy policy) {
+SMX_HD raw_pack<Element, Count> read_repeated(Element const* pointer, cache_policy policy) {
 #if SMX_ARCH >= 900
     constexpr int access = widest_access(Count * int{sizeof(Element)});
     if constexpr (access >= 4) {

@@ -63,7 +63,7 @@ planned plan(device_limits limits, shaped_input<Input> const& x, Factor const& f
 inline int explain(policy const& p, char* buffer, int size) {
     char const* const waits = p.body == body_kind::resident ? "the row waits in registers"
                               : p.body == body_kind::compact ? "the row waits in registers as it is stored"
-                              : p.body == body_kind::deep ? "the row waits in registers and shared memory as it is stored"
+                              : p.body == body_kind::deep ? "the row waits in registers and behind them in shared memory"
                               : p.body == body_kind::packed ? "rows move through shared memory as one piece"
                               : p.body == body_kind::staged ? "the row's weights wait in shared memory"
                                                             : "the row is read twice";

@@ -21,15 +21,17 @@ struct policy {
     int vec;         // columns a pack
     int packs;       // a lane (and chunk)
     int blocks = 1;  // that share a row, as a cluster
+    int behind = 0;  // packs a lane that wait in shared memory
 
-    // Columns that fit the lanes' registers: the longest row of a resident or packed kernel, the chunk of any other.
-    SMX_HD constexpr int columns() const { return lanes * vec * packs; }
+    // Columns that the lanes have room for: the longest row, where the lanes hold rows, or a chunk.
+    SMX_HD constexpr int columns() const { return lanes * vec * (packs + behind); }
     // The same kernel in clusters of so many blocks.
-    SMX_HD constexpr policy with_blocks(int count) const { return {body, lanes / blocks * count, threads, vec, packs, count}; }
+    SMX_HD constexpr policy with_blocks(int count) const { return {body, lanes / blocks * count, threads, vec, packs, count, behind}; }
 };
 
 SMX_HD constexpr bool operator==(policy const& a, policy const& b) {
-    return a.body == b.body && a.lanes == b.lanes && a.threads == b.threads && a.vec == b.vec && a.packs == b.packs && a.blocks == b.blocks;
+    return a.body == b.body && a.lanes == b.lanes && a.threads == b.threads && a.vec == b.vec && a.packs == b.packs && a.blocks == b.blocks &&
+           a.behind == b.behind;
 }
 SMX_HD constexpr bool operator!=(policy const& a, policy const& b) { return !(a == b); }
 
@@ -54,7 +56,7 @@ struct row_shape {
     int compute_bytes = 4;
     bool rows_touch = true;    // x and y are packed, with elements of one size, in one phase of 16 bytes
     int64 rows = 0;            // 0: not asked; so many that they fill any GPU
-    int held_bytes = 0;        // of a score that waits as it is stored, where it can; 0: as many as of an element
+    int held_bytes = 0;        // of a score that waits as it is stored, where it can; 0: as it is computed with
 };
 
 namespace detail {
@@ -132,7 +134,7 @@ struct kernel_type {
         int const fit = (wanted < most_threads ? wanted : most_threads) / Threads;
         return fit < 1 ? 1 : fit > most_blocks ? most_blocks : fit;
     }
-    static constexpr policy value{Body, lanes, Threads, Vec, Packs + Behind, blocks};
+    static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks, Behind};
 
     // Of a row in few registers what is hidden is computed too: jumps cost as much, and keep the compiler from overlapping packs.
     static constexpr hidden_packs parts_as = holds_row(Body) && Vec * Packs <= 32 ? hidden_packs::computed : hidden_packs::skipped;
@@ -158,7 +160,7 @@ struct kernel_type {
     static SMX_HD constexpr bool has_blocks(device_limits limits) { return blocks <= limits.cluster_blocks; }
     // What launch_auto's list is sorted by: the longest row; whether a device may lack what the kernel needs; whether few rows alone take it.
     static constexpr int64 longest_row = holds_row(Body) ? value.columns() : most_columns;
-    static constexpr bool runs_anywhere = blocks == 1 && Body != body_kind::packed && Body != body_kind::staged;
+    static constexpr bool runs_anywhere = blocks == 1 && Behind == 0 && Body != body_kind::packed && Body != body_kind::staged;
     static constexpr bool is_for_few = false;
     // Blocks that share a row of the shape.
     static SMX_HD constexpr int blocks_for(row_shape) { return blocks; }

@@ -59,20 +59,20 @@ SMX_DEVICE unsigned floats_to_bfloat16s(float low, float high) {
     return word;
 }
 
-// Loads with a cache policy, as createpolicy gives it.
+// Loads with a cache policy, as createpolicy gives it; in the order they are written in, as other loads.
 SMX_DEVICE uint4 load(uint4 const* pointer, uint64 policy) {
     uint4 v;
-    asm("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(pointer), "l"(policy));
+    asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(pointer), "l"(policy) : "memory");
     return v;
 }
 SMX_DEVICE uint2 load(uint2 const* pointer, uint64 policy) {
     uint2 v;
-    asm("ld.global.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;" : "=r"(v.x), "=r"(v.y) : "l"(pointer), "l"(policy));
+    asm volatile("ld.global.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;" : "=r"(v.x), "=r"(v.y) : "l"(pointer), "l"(policy) : "memory");
     return v;
 }
 SMX_DEVICE unsigned load(unsigned const* pointer, uint64 policy) {
     unsigned v;
-    asm("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(v) : "l"(pointer), "l"(policy));
+    asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(v) : "l"(pointer), "l"(policy) : "memory");
     return v;
 }
 

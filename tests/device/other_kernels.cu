@@ -41,10 +41,10 @@ using compact_list = smx::kernel_list<compact<thread_group, 8, 2>, compact<warp_
 using deep_list = smx::kernel_list<deep<block_group<64>, 8, 2, 3>, deep<block_group<96>, 2, 1, 9>,
                                    deep<cluster_group<64, 4>, 8, 3, 6>, deep<cluster_group<96, 16>, 4, 2, 2>>;
 
-using keep_list =
-    smx::kernel_list<resident<thread_group, 4, 8>, compact<block_group<64>, 8, 2>, resident<warp_group<8>, 8, 4>,
-                     resident<block_group<64>, 8, 2>, resident<cluster_group<64, 4>, 8, 1>,
-                     chunked_staged<warp_group<32>, 8, 1>, chunked_online<block_group<64>, 8, 1>>;
+using keep_list = smx::kernel_list<resident<thread_group, 4, 8>, deep<block_group<64>, 8, 1, 3>,
+                                   compact<block_group<64>, 8, 2>, resident<warp_group<8>, 8, 4>,
+                                   resident<block_group<64>, 8, 2>, resident<cluster_group<64, 4>, 8, 1>,
+                                   chunked_staged<warp_group<32>, 8, 1>, chunked_online<block_group<64>, 8, 1>>;
 
 using scale_list = smx::kernel_list<resident<warp_group<16>, 8, 2>, compact<warp_group<16>, 8, 2>,
                                     chunked_online<block_group<64>, 8, 1>>;

@@ -43,10 +43,12 @@ TEST(kernel_types, a_cluster_is_its_lanes_and_its_blocks) {
 // Registers first, then shared memory: whole rounds of packs, a pack a lane.
 TEST(kernel_types, a_deep_row_says_what_waits_in_shared_memory) {
     using kernel = smx::deep<smx::cluster_group<256, 16>, 8, 8, 13>;
-    static_assert(kernel::value.packs == 21 && kernel::value.columns() == 16 * 256 * 21 * 8);
+    static_assert(kernel::value.packs == 8 && kernel::value.behind == 13 &&
+                  kernel::value.columns() == 16 * 256 * 21 * 8);
+    static_assert(kernel::value != smx::deep<smx::cluster_group<256, 16>, 8, 13, 8>::value);
     static_assert(kernel::value.body == smx::body_kind::deep && smx::holds_row(kernel::value.body));
     constexpr smx::device_limits large{227 * 1024, true, 16}, eight{227 * 1024, true, 8}, small{48 * 1024, true, 16};
-    constexpr auto of = [](smx::int64 cols, int held = 0) {
+    constexpr auto of = [](smx::int64 cols, int held = 2) {
         smx::row_shape shape = row_of(cols);
         shape.element_bytes = 2;
         shape.held_bytes = held;
@@ -56,6 +58,7 @@ TEST(kernel_types, a_deep_row_says_what_waits_in_shared_memory) {
     static_assert(kernel::shared_bytes(of(2 * 8 * round)) == 0);
     static_assert(kernel::shared_bytes(of(2 * 8 * round + 1)) == round * 2);
     static_assert(kernel::shared_bytes(of(2 * 8 * round + 1, 4)) == round * 4);
+    static_assert(kernel::shared_bytes(of(2 * 8 * round + 1, 0)) == round * 4);  // not said: as it is computed with
     static_assert(kernel::shared_bytes(of(16 * 21 * round)) == 13 * round * 2);
     // As few blocks as hold the row with as much in shared memory as in registers, and that leave few of 64 places
     // empty.

@@ -21,7 +21,7 @@ public:
     SMX_HD bool aligned() const { return aligned_; }
     // Requires  aligned()
     SMX_HD raw_pack<Element, Count> fetch_aligned(int distance) const {
-        return read_shared<Count>(in_global_memory(first_ + distance), policy_);
+        return read_repeated<Count>(in_global_memory(first_ + distance), policy_);
     }
 
 private:

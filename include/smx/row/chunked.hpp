@@ -116,6 +116,8 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
                                                       Mask const& masks, Output const& output, row_id row, extents shape,
                                                       empty_row when_empty = empty_row::zeros) {
     static_assert(Tile::capacity <= 1 << 16, "a chunk has at most 65536 columns, so that no column wraps an int: take fewer lanes, vec or packs");
+    static_assert(Tile::behind_packs == 0 && (Keeper::keeps == kept::scores || Tile::exponents == exponent::of_difference),
+                  "a chunk waits as a whole, and as weights with their maximum alone: write a tile without packs behind, exponent::of_difference");
     static_assert(Tile::keeps == Keeper::keeps, "the tile must hold what the keeper keeps: write tile<lanes, vec, packs, compute, Keeper::keeps>");
     auto const bound = masks.bind(row, shape);
     read_ahead<Tile, decltype(masks.bind(row, shape))> seen(bound);
