@@ -36,12 +36,13 @@ constexpr double mild = 1.8, peaky = 20.0;  // standard deviations of the scores
 std::string short_name(smx::policy const& p) {
     char const* const body = p.body == smx::body_kind::resident  ? "resident"
                              : p.body == smx::body_kind::compact ? "compact"
+                             : p.body == smx::body_kind::deep    ? "deep"
                              : p.body == smx::body_kind::packed  ? "packed"
                              : p.body == smx::body_kind::staged  ? "staged"
                                                                  : "online";
-    return std::string(body) + " " + std::to_string(p.lanes) + " lanes × " + std::to_string(p.packs) + " packs of " +
-           std::to_string(p.vec) + ", " + (p.blocks > 1 ? std::to_string(p.blocks) + " × " : "") +
-           std::to_string(p.threads) + " threads";
+    return std::string(body) + " " + std::to_string(p.lanes) + " lanes × " + std::to_string(p.packs) +
+           (p.behind > 0 ? " + " + std::to_string(p.behind) : "") + " packs of " + std::to_string(p.vec) + ", " +
+           (p.blocks > 1 ? std::to_string(p.blocks) + " × " : "") + std::to_string(p.threads) + " threads";
 }
 
 void require(smx::status const& s) {
@@ -83,6 +84,8 @@ smx::status start_half(cudaStream_t stream, mask_kind masks, call const& c) {
             return launch_causal_half(stream, c);
         case mask_kind::flags:
             return launch_flags_half(stream, c);
+        case mask_kind::bits:
+            return launch_bits_half(stream, c);
         case mask_kind::bias:
             return launch_bias_half(stream, c);
         default:
@@ -394,8 +397,10 @@ constexpr mask_case mask_cases[] = {
     {mask_kind::none, "no mask", 0.97},
     {mask_kind::bias, "additive mask [Sq,Sk]", 0.96},
     {mask_kind::flags, "byte mask [B,1,Sq,Sk]", 0.95},
+    {mask_kind::bits, "bit mask [B,1,Sq,Sk]", 0.95},
     {mask_kind::causal, "causal", 0.94},
     {mask_kind::causal_lengths_flags, "causal, lengths and byte mask", 0.93},
+    {mask_kind::causal_bits, "causal and bit mask", 0.93},
     {mask_kind::causal_bias, "causal and additive", 0.90},
     {mask_kind::bias_flags, "additive and byte mask", 0.92},
     {mask_kind::all_four, "causal, lengths, byte and additive", 0.82},
@@ -419,8 +424,12 @@ void add_masks(std::vector<bench_case>& cases, workbench* bench) {
         }
     }
     for (mask_case const& m : mask_cases) {
-        if (m.kind != mask_kind::causal && m.kind != mask_kind::flags && m.kind != mask_kind::bias) continue;
-        for (int64 cols : {32, 128, 500, 512, 1023, 2050, 8192, 32768, 131072}) {
+        if (m.kind != mask_kind::causal && m.kind != mask_kind::flags && m.kind != mask_kind::bits &&
+            m.kind != mask_kind::bias)
+            continue;
+        std::vector<int64> lengths = {32, 128, 500, 512, 1023, 2050, 8192, 32768, 131072};
+        if (m.kind == mask_kind::bits) lengths = {512, 2050, 8192};
+        for (int64 cols : lengths) {
             bench_case c;
             c.name = std::string(name_of(m.kind)) + "/half/" + std::to_string(cols);
             c.work = m.work;

@@ -27,8 +27,8 @@ matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "smx", "font
 import matplotlib.pyplot as plt  # noqa: E402
 
 DTYPES = {"half": "#0072b2", "bfloat16": "#009e73", "float": "#d55e00"}
-MASKS = {"causal": "causal", "flags": "byte mask", "bias": "additive mask"}
-EVERY_MASK = ["none", "bias", "flags", "causal", "causal+bias", "bias+flags", "causal+lengths+flags", "all"]
+MASKS = {"causal": "causal", "flags": "byte mask", "bits": "bit mask", "bias": "additive mask"}
+EVERY_MASK = ["none", "bias", "flags", "bits", "causal", "causal+bits", "causal+bias", "bias+flags", "causal+lengths+flags", "all"]
 FAMILIES = {"thread": "#0072b2", "part of warp": "#56b4e9", "warp": "#009e73", "block": "#d55e00", "cluster": "#cc79a7", "staged": "#e69f00",
             "online": "#777777"}
 

@@ -1,6 +1,6 @@
-// What a call can be told, one option at a time: strides, types, scales, mask and bias tensors, in place, log-sum-exp,
-// empty rows, what is hidden left as it was, and what a wrong argument gives. On the CPU; every line is the same for
-// launch and launch_auto.
+// What a call can be told, one option at a time: strides, types, scales, mask and bias tensors, masks of bits, in
+// place, log-sum-exp, empty rows, what is hidden left as it was, and what a wrong argument gives. On the CPU; every
+// line is the same for launch and launch_auto.
 #include "support/check.hpp"
 
 namespace {
@@ -73,6 +73,32 @@ bool tensors() {
            example::agrees("byte mask and bias, both broadcast", probabilities, expected, 1e-6);
 }
 
+bool bits() {
+    std::vector<float> const scores = example::numbers(elements, 8.0f);
+    std::vector<float> probabilities(elements);
+    auto const is_seen = [](long long b, long long q, int col) { return (b + q + col) % 3 != 0; };
+    unsigned packed[batch * queries * 2] = {};
+    for (int row = 0; row < batch * queries; ++row)
+        for (int col = 0; col < keys; ++col)
+            packed[row * 2 + col / 32] |= static_cast<unsigned>(is_seen(row / queries, row % queries, col))
+                                          << (col % 32);
+    float const* const x = scores.data();
+    float* const y = probabilities.data();
+    // [bits]
+    // A bit a score, [batch, 1, queries, words]: set = visible, the first column in the lowest bit of the first word.
+    smx::int64 const words = smx::words_for<unsigned>(keys);
+    auto const mask = smx::mask_bits(packed, smx::broadcast({batch, 1, queries, words}));
+    smx::status const s = smx::softmax_on_host(smx::scores(x, {batch, heads, queries, keys}), smx::inv_sqrt(64), mask,
+                                               smx::probabilities(y));
+    // [/bits]
+    auto const expected = example::plain_softmax(rows, keys, [&](long long row, int col) {
+        return is_seen(row / (heads * queries), row % queries, col) ? at(scores, row * keys + col) / 8
+                                                                    : example::hidden_score;
+    });
+    return example::succeeded(s) &&
+           example::agrees("a mask of bits, broadcast over heads", probabilities, expected, 1e-6);
+}
+
 bool extras() {
     std::vector<float> const scores = example::numbers(elements, 8.0f);
     std::vector<float> probabilities(elements), sums(rows);
@@ -136,6 +162,7 @@ int main() {
     bool good = strides_and_types();
     good &= scale_per_head_in_place();
     good &= tensors();
+    good &= bits();
     good &= extras();
     good &= keep();
     good &= wrong_argument();

@@ -19,16 +19,29 @@ struct call {
     bool programmatic = false;             // launched while the call before it ends
     unsigned char const* flags = nullptr;  // batch x 1 x queries x keys, nonzero = visible
     smx::strides flags_step{};
+    unsigned const* bits = nullptr;  // batch x 1 x queries x words, set = visible
+    smx::strides bits_step{};
     void const* bias = nullptr;  // 1 x 1 x queries x keys, elements as x
     smx::strides bias_step{};
     int const* lengths = nullptr;  // one a batch
 };
 
-enum class mask_kind { none, causal, flags, bias, causal_lengths_flags, causal_bias, bias_flags, all_four };
-inline constexpr mask_kind every_mask[] = {mask_kind::none,        mask_kind::causal,
-                                           mask_kind::flags,       mask_kind::bias,
-                                           mask_kind::causal_bias, mask_kind::causal_lengths_flags,
-                                           mask_kind::bias_flags,  mask_kind::all_four};
+enum class mask_kind {
+    none,
+    causal,
+    flags,
+    bits,
+    bias,
+    causal_lengths_flags,
+    causal_bits,
+    causal_bias,
+    bias_flags,
+    all_four
+};
+inline constexpr mask_kind every_mask[] = {
+    mask_kind::none,       mask_kind::causal,      mask_kind::flags,       mask_kind::bits,
+    mask_kind::bias,       mask_kind::causal_bits, mask_kind::causal_bias, mask_kind::causal_lengths_flags,
+    mask_kind::bias_flags, mask_kind::all_four};
 
 constexpr char const* name_of(mask_kind m) {
     switch (m) {
@@ -38,10 +51,14 @@ constexpr char const* name_of(mask_kind m) {
             return "causal";
         case mask_kind::flags:
             return "flags";
+        case mask_kind::bits:
+            return "bits";
         case mask_kind::bias:
             return "bias";
         case mask_kind::causal_lengths_flags:
             return "causal+lengths+flags";
+        case mask_kind::causal_bits:
+            return "causal+bits";
         case mask_kind::causal_bias:
             return "causal+bias";
         case mask_kind::bias_flags:
@@ -53,14 +70,15 @@ constexpr char const* name_of(mask_kind m) {
 }
 
 constexpr bool has_causal(mask_kind m) {
-    return m == mask_kind::causal || m == mask_kind::causal_lengths_flags || m == mask_kind::causal_bias ||
-           m == mask_kind::all_four;
+    return m == mask_kind::causal || m == mask_kind::causal_lengths_flags || m == mask_kind::causal_bits ||
+           m == mask_kind::causal_bias || m == mask_kind::all_four;
 }
 constexpr bool has_lengths(mask_kind m) { return m == mask_kind::causal_lengths_flags || m == mask_kind::all_four; }
 constexpr bool has_flags(mask_kind m) {
     return m == mask_kind::flags || m == mask_kind::causal_lengths_flags || m == mask_kind::bias_flags ||
            m == mask_kind::all_four;
 }
+constexpr bool has_bits(mask_kind m) { return m == mask_kind::bits || m == mask_kind::causal_bits; }
 constexpr bool has_bias(mask_kind m) {
     return m == mask_kind::bias || m == mask_kind::causal_bias || m == mask_kind::bias_flags ||
            m == mask_kind::all_four;
@@ -71,6 +89,7 @@ template <class T>
 smx::status launch_dense(cudaStream_t stream, call const& c);
 smx::status launch_causal_half(cudaStream_t stream, call const& c);
 smx::status launch_flags_half(cudaStream_t stream, call const& c);
+smx::status launch_bits_half(cudaStream_t stream, call const& c);
 smx::status launch_bias_half(cudaStream_t stream, call const& c);
 
 // The kernel that choose_policy names for rows of 2048 columns, with any mask: one kernel a dtype and mask where

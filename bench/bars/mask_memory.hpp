@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "calls.hpp"
+#include "smx/mask/bits.hpp"
 
 namespace bench {
 
@@ -21,6 +22,14 @@ public:
             c.flags = flags_.at<unsigned char>();
             c.flags_step = smx::broadcast({c.shape.batch, 1, c.shape.queries, c.shape.keys});
             c.flags_step.batch = panel;
+        }
+        if (has_bits(masks)) {
+            int64 const words = smx::words_for<unsigned>(c.shape.keys), panel_words = c.shape.queries * words;
+            if (c.shape.batch * panel_words * int64{sizeof(unsigned)} > static_cast<int64>(flags_.bytes()))
+                throw std::logic_error("the mask is larger than its buffer");
+            fill_bits(flags_.at<unsigned>(), c.shape.batch * c.shape.queries, c.shape.keys, set_share, 2);
+            c.bits = flags_.at<unsigned>();
+            c.bits_step = {panel_words, 0, words, 1};
         }
         if (has_bias(masks)) {
             set_bias(c.type, panel);
@@ -48,7 +57,7 @@ public:
     double floor_bytes(call const& c, mask_kind masks) const {
         double const all = static_cast<double>(c.shape.batch * c.shape.heads * c.shape.queries * c.shape.keys);
         if (masks == mask_kind::none) return 2 * all * bytes_of(c.type);
-        double scores = 0, flags = 0, biases = 0;
+        double scores = 0, flags = 0, bits = 0, biases = 0;
         for (int64 q = 0; q < c.shape.queries; ++q) {
             int64 longest = 0;
             for (int64 b = 0; b < c.shape.batch; ++b) {
@@ -56,11 +65,12 @@ public:
                 if (has_lengths(masks)) seen = std::min<int64>(seen, host_lengths_[static_cast<std::size_t>(b)]);
                 scores += static_cast<double>(seen * c.shape.heads);
                 flags += has_flags(masks) ? static_cast<double>(seen) : 0;
+                bits += has_bits(masks) ? static_cast<double>(seen) : 0;
                 longest = std::max(longest, seen);
             }
             biases += has_bias(masks) ? static_cast<double>(longest) : 0;
         }
-        return (scores + biases + all) * bytes_of(c.type) + flags;
+        return (scores + biases + all) * bytes_of(c.type) + flags + bits / 8;
     }
 
     std::vector<int> const& host_lengths() const { return host_lengths_; }

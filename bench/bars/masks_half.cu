@@ -9,6 +9,9 @@ smx::status launch_causal_half(cudaStream_t stream, call const& c) {
 smx::status launch_flags_half(cudaStream_t stream, call const& c) {
     return launch_automatic<smx::half>(stream, c, flags_of(c));
 }
+smx::status launch_bits_half(cudaStream_t stream, call const& c) {
+    return launch_automatic<smx::half>(stream, c, bits_of(c));
+}
 smx::status launch_bias_half(cudaStream_t stream, call const& c) {
     return launch_automatic<smx::half>(stream, c, bias_of<smx::half>(c));
 }

@@ -20,6 +20,7 @@ inline smx::fixed_scale factor_of(call const& c) { return smx::fixed_scale(c.fac
 inline auto causal_of(call const&) { return smx::causal_mask::top_left(); }
 inline auto lengths_of(call const& c) { return smx::key_lengths(c.lengths); }
 inline auto flags_of(call const& c) { return smx::mask_tensor(c.flags, c.flags_step); }
+inline auto bits_of(call const& c) { return smx::mask_bits(c.bits, c.bits_step); }
 template <class T>
 auto bias_of(call const& c) {
     return smx::bias_tensor(static_cast<T const*>(c.bias), c.bias_step);
@@ -31,10 +32,14 @@ auto mask_of(call const& c) {
         return causal_of(c);
     } else if constexpr (Masks == mask_kind::flags) {
         return flags_of(c);
+    } else if constexpr (Masks == mask_kind::bits) {
+        return bits_of(c);
     } else if constexpr (Masks == mask_kind::bias) {
         return bias_of<T>(c);
     } else if constexpr (Masks == mask_kind::causal_lengths_flags) {
         return smx::both(causal_of(c), lengths_of(c), flags_of(c));
+    } else if constexpr (Masks == mask_kind::causal_bits) {
+        return smx::both(causal_of(c), bits_of(c));
     } else if constexpr (Masks == mask_kind::causal_bias) {
         return smx::both(causal_of(c), bias_of<T>(c));
     } else if constexpr (Masks == mask_kind::bias_flags) {
@@ -56,10 +61,14 @@ auto with_kind(mask_kind masks, Visit const& visit) {
             return visit(std::integral_constant<mask_kind, mask_kind::causal>());
         case mask_kind::flags:
             return visit(std::integral_constant<mask_kind, mask_kind::flags>());
+        case mask_kind::bits:
+            return visit(std::integral_constant<mask_kind, mask_kind::bits>());
         case mask_kind::bias:
             return visit(std::integral_constant<mask_kind, mask_kind::bias>());
         case mask_kind::causal_lengths_flags:
             return visit(std::integral_constant<mask_kind, mask_kind::causal_lengths_flags>());
+        case mask_kind::causal_bits:
+            return visit(std::integral_constant<mask_kind, mask_kind::causal_bits>());
         case mask_kind::causal_bias:
             return visit(std::integral_constant<mask_kind, mask_kind::causal_bias>());
         case mask_kind::bias_flags:

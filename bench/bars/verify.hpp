@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calls.hpp"
+#include "smx/mask/bits.hpp"
 
 namespace bench {
 
@@ -25,6 +26,13 @@ inline void verify_row(call const& c, host_masks const& masks, int64 index) {
         must(cudaMemcpy(flags.data(), c.flags + batch * c.flags_step.batch + query * c.flags_step.query, flags.size(),
                         cudaMemcpyDeviceToHost),
              "cudaMemcpy");
+    if (has_bits(masks.kind)) {
+        std::vector<unsigned> words(static_cast<std::size_t>(smx::words_for<unsigned>(keys)));
+        must(cudaMemcpy(words.data(), c.bits + batch * c.bits_step.batch + query * c.bits_step.query,
+                        words.size() * sizeof(unsigned), cudaMemcpyDeviceToHost),
+             "cudaMemcpy");
+        for (std::size_t k = 0; k < flags.size(); ++k) flags[k] = (words[k / 32] >> (k % 32) & 1U) != 0;
+    }
     std::vector<double> bias(static_cast<std::size_t>(keys), 0.0);
     if (has_bias(masks.kind)) bias = fetch(c.bias, c.type, batch * c.bias_step.batch + query * c.bias_step.query, keys);
 

@@ -29,7 +29,7 @@ std::vector<candidate> crossover_kernels() {
                       compact<block_group<512>, vec, 8>, compact<block_group<1024>, vec, 8>>();
     list.template add<fitted_resident<cluster_group<256, 16>, vec, 2>, fitted_compact<cluster_group<128, 16>, vec, 8>,
                       fitted_compact<cluster_group<256, 16>, vec, 8>, fitted_compact<cluster_group<512, 16>, vec, 8>,
-                      fitted_compact<cluster_group<896, 16>, vec, 10>>();
+                      smx::deep<cluster_group<256, 16>, vec, 8, 13>, smx::deep<cluster_group<512, 16>, vec, 8, 13>>();
     list.template add<smx::chunked_staged<block_group<256>, vec, 4>, smx::chunked_staged<block_group<512>, vec, 4>,
                       smx::chunked_online<warp_group<32>, vec, 4>, smx::chunked_online<block_group<256>, vec, 4>,
                       smx::chunked_online<block_group<512>, vec, 4>, smx::chunked_online<block_group<1024>, vec, 4>>();

@@ -46,9 +46,23 @@ __global__ void normal_kernel(T* data, int64 count, float deviation, float hidde
     }
 }
 
+__device__ bool flag_at(int64 i, float set_share, unsigned long long seed) {
+    return uniform(seed + static_cast<unsigned long long>(i)) <= set_share;
+}
+
 __global__ void flags_kernel(unsigned char* data, int64 count, float set_share, unsigned long long seed) {
-    for (int64 i = first_index(); i < count; i += index_step())
-        data[i] = uniform(seed + static_cast<unsigned long long>(i)) <= set_share ? 1 : 0;
+    for (int64 i = first_index(); i < count; i += index_step()) data[i] = flag_at(i, set_share, seed) ? 1 : 0;
+}
+
+__global__ void bits_kernel(unsigned* words, int64 rows, int64 keys, float set_share, unsigned long long seed) {
+    int64 const words_of_row = smx::words_for<unsigned>(keys);
+    for (int64 i = first_index(); i < rows * words_of_row; i += index_step()) {
+        int64 const row = i / words_of_row, first = i % words_of_row * 32;
+        unsigned word = 0;
+        for (int64 k = first; k < first + 32 && k < keys; ++k)
+            word |= static_cast<unsigned>(flag_at(row * keys + k, set_share, seed)) << (k - first);
+        words[i] = word;
+    }
 }
 
 template <class T>
@@ -245,6 +259,15 @@ void fill_flags(unsigned char* data, int64 count, double set_share, unsigned see
                                                        static_cast<unsigned long long>(seed) << 40);
     must(cudaGetLastError(), "flags_kernel");
     must(cudaDeviceSynchronize(), "flags_kernel");
+}
+
+void fill_bits(unsigned* words, int64 rows, int64 keys, double set_share, unsigned seed) {
+    int64 const count = rows * smx::words_for<unsigned>(keys);
+    if (count == 0) return;
+    bits_kernel<<<blocks_for(count), block_threads>>>(words, rows, keys, static_cast<float>(set_share),
+                                                      static_cast<unsigned long long>(seed) << 40);
+    must(cudaGetLastError(), "bits_kernel");
+    must(cudaDeviceSynchronize(), "bits_kernel");
 }
 
 void fill_bytes(void* data, int byte, std::size_t bytes) {

@@ -58,6 +58,8 @@ constexpr char const* name_of(dtype type) {
 void fill_normal(void* data, dtype type, int64 count, double deviation, double hidden_share, unsigned seed);
 // Bytes 0 and 1.
 void fill_flags(unsigned char* data, int64 count, double set_share, unsigned seed);
+// The same bytes as bits, in words that each row begins with one of.
+void fill_bits(unsigned* words, int64 rows, int64 keys, double set_share, unsigned seed);
 void fill_bytes(void* data, int byte, std::size_t bytes);
 
 int64 count_nan(void const* data, dtype type, int64 count);

@@ -56,12 +56,14 @@ inline std::string type_of(smx::policy const& p) {
     }
     char const* const body = p.body == smx::body_kind::resident  ? "resident"
                              : p.body == smx::body_kind::compact ? "compact"
+                             : p.body == smx::body_kind::deep    ? "deep"
                              : p.body == smx::body_kind::packed  ? "packed"
                              : p.body == smx::body_kind::staged  ? "chunked_staged"
                                                                  : "chunked_online";
     constexpr int usual_threads = smx::detail::usual_threads<smx::thread_group>;
     bool const says_threads = p.lanes <= 32 && p.threads != usual_threads;
     return std::string(body) + "<" + group + ", " + std::to_string(p.vec) + ", " + std::to_string(p.packs) +
+           (p.behind > 0 ? ", " + std::to_string(p.behind) : "") +
            (says_threads ? ", " + std::to_string(p.threads) : "") + ">";
 }
 

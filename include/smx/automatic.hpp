@@ -1,6 +1,6 @@
 // The kernels of launch_auto, and which of them runs a row of a given length.
 #pragma once
-#include "policy.hpp"
+#include "kernel_types.hpp"
 
 SMX_BEGIN
 
@@ -50,8 +50,16 @@ struct joined_lists<kernel_list<Kernels...>> {
 template <class... First, class... Second, class... Lists>
 struct joined_lists<kernel_list<First...>, kernel_list<Second...>, Lists...> : joined_lists<kernel_list<First..., Second...>, Lists...> {};
 
+// 32 rows of 4096 floats in a graph, 256 lanes 0.75 of a copy of that size (clusters of two blocks 0.68).
 template <int Vec>
-using few_rows = kernel_list<few<resident<warp_group<8>, Vec, 2>>, few<resident<block_group<256>, Vec, 2>>, few<fitted<resident<cluster_group<256, 16>, Vec, 2>>>>;
+struct few_rows {
+    using type = kernel_list<few<resident<warp_group<8>, Vec, 2>>, few<resident<block_group<256>, Vec, 2>>, few<resident<block_group<256>, Vec, 4>>,
+                             few<fitted<resident<cluster_group<256, 16>, Vec, 2>>>>;
+};
+template <>
+struct few_rows<8> {
+    using type = kernel_list<few<resident<warp_group<8>, 8, 2>>, few<resident<block_group<256>, 8, 2>>, few<fitted<resident<cluster_group<256, 16>, 8, 2>>>>;
+};
 // To 192 columns of 16-bit elements: some lanes of a warp. H200, 128 columns of half 0.99 (4 lanes, 4 packs: 0.97).
 template <int Vec>
 struct short_rows {
@@ -66,7 +74,7 @@ struct middle_rows {
                              resident<block_group<96>, Vec, 4>>;
 };
 // Longer ones, in the registers of a block: halves are twice the work a byte, and want more packs a lane and fewer lanes. H200, 4096, 8192 and
-// 16384 columns of half 0.97, 0.99 and 0.97 of copy (128 lanes, 4 packs; 256 and 512 lanes, 4 packs, as numbers: 0.964), 2048, 4096 and 8192
+// 16384 columns of half 0.99, 0.99 and 0.97 of copy (192 lanes, 3 packs; 256 and 512 lanes, 4 packs, as numbers: 0.97, 0.964), 2048, 4096 and 8192
 // of float 0.99, 0.97 and 0.99 (128 lanes, 4 packs; 256, 4; 256, 8: 0.965).
 template <int Vec>
 struct block_rows {
@@ -75,7 +83,7 @@ struct block_rows {
 };
 template <>
 struct block_rows<8> {
-    using type = kernel_list<resident<block_group<192>, 8, 3>, resident<block_group<128>, 8, 6>, compact<block_group<256>, 8, 4>,
+    using type = kernel_list<resident<block_group<128>, 8, 6>, compact<block_group<256>, 8, 4>,
                              resident<block_group<192>, 8, 8>, compact<block_group<320>, 8, 7>>;
 };
 template <int Vec>
@@ -87,8 +95,8 @@ struct any_rows<8> {  // H200, half: 40000 columns staged 0.61 of copy, 100000 c
     using type = kernel_list<chunked_online<block_group<512>, 8, 4>>;
 };
 
-// Uneven rows without a mask, on an H200: half 33, 50, 65, 100, 127 and 257 columns 0.99, 0.98, 1.00, 0.99, 0.99 and 0.96 of copy, where the
-// next kernels reach 0.51, 0.68, 0.67, 0.91, 0.86 and 0.77; float 33, 65, 129 and 257 columns 0.99 to 1.00.
+// Uneven rows without a mask, on an H200: half 33, 50, 65, 100, 127, 129, 191 and 257 columns 0.99, 0.98, 1.00, 0.99, 1.00, 0.98, 1.01 and 1.01 of
+// copy, where the next kernels reach 0.90, 0.68, 0.87, 0.95, 0.97, 0.82, 0.89 and 0.84; float 33, 65, 129 and 257 columns 0.99 to 1.00.
 template <int Vec>
 struct plain_uneven {
     using type = kernel_list<uneven<packed<thread_group, 1, 17, 64>>, uneven<packed<warp_group<2>, 1, 17, 64>>,
@@ -98,31 +106,35 @@ struct plain_uneven {
 template <>
 struct plain_uneven<8> {
     using type = kernel_list<uneven<packed<thread_group, 2, 17, 64>>, uneven<packed<thread_group, 2, 25, 64>>, uneven<packed<warp_group<2>, 2, 17, 64>>,
-                             uneven<packed<warp_group<2>, 2, 25, 64>>, uneven<packed<warp_group<4>, 8, 4>>>;
-    using after_short = kernel_list<uneven<packed<warp_group<8>, 2, 17>>>;
+                             uneven<packed<warp_group<2>, 2, 25, 64>>, uneven<packed<warp_group<4>, 8, 4>>, uneven<packed<warp_group<4>, 8, 5>>,
+                             uneven<packed<warp_group<8>, 8, 3>>>;
+    using after_short = kernel_list<uneven<packed<warp_group<8>, 8, 5>>>;
 };
 
-// What a mask leaves of a row: all of it without a word; a part, known before it is read; or what it says when it is asked.
-enum class rows_seen { whole, part, asked };
+// What a mask leaves of a row: all of it without a word; a part, known before it is read; or what it says when it is asked, once of the whole row or
+// otherwise.
+enum class rows_seen { whole, part, asked_once, asked };
 template <class Seen>
-constexpr rows_seen seen_as = mask_tests<Seen> || mask_biases<Seen> ? rows_seen::asked : spans_row<Seen> ? rows_seen::whole : rows_seen::part;
+constexpr rows_seen seen_as = mask_tests<Seen> != mask_biases<Seen> && spans_row<Seen> ? rows_seen::asked_once
+                              : mask_tests<Seen> || mask_biases<Seen>                  ? rows_seen::asked
+                              : spans_row<Seen>                                        ? rows_seen::whole
+                                                                                       : rows_seen::part;
 
 // The kernels of launch_auto for elements that fill a 16-byte pack with Vec, shortest row first: each is the one that moved its longest rows
 // fastest in sweeps on an H200 (bench/tune); bench/bars says what each reaches.
 template <int Vec, rows_seen Rows>
 struct automatic_list {
-    // What is in flight decides: 131 to 143 KB an SM, in clusters that fill the 16 SMs of a GPC. H200, half: 40000, 65536, 100000 and 131072 columns
-    // 0.97; 200000 and 262144 0.93 and 0.95; 300000, 400000 and 524288 0.84, 0.78 and 0.90; then a block has an SM to itself: 800000 and 1048576
-    // 0.57 and 0.68.
-    using clusters = kernel_list<fitted<compact<cluster_group<128, 16>, Vec, 8>>, fitted<compact<cluster_group<224, 16>, Vec, 10>>,
-                                 fitted<compact<cluster_group<448, 16>, Vec, 10>>, fitted<compact<cluster_group<896, 16>, Vec, 10>>>;
+    // What is in flight decides: 130 to 200 KB an SM, in clusters that fill the 16 SMs of a GPC. H200, half: 40000, 65536, 100000 and 131072 columns
+    // 0.97; 200000, 262144, 300000 and 524288 0.95 (registers alone: 0.93, 0.95, 0.84 and 0.90); 1048576 and 1200000 0.87 and 0.82.
+    using clusters = kernel_list<fitted<compact<cluster_group<128, 16>, Vec, 8>>, deep<cluster_group<256, 16>, Vec, 8, 13>,
+                                 deep<cluster_group<512, 16>, Vec, 8, 13>>;
     using without_clusters = kernel_list<compact<block_group<512>, Vec, 8>>;
-    using type = typename joined_lists<few_rows<Vec>, typename plain_uneven<Vec>::type, typename short_rows<Vec>::type, typename plain_uneven<Vec>::after_short,
+    using type = typename joined_lists<typename few_rows<Vec>::type, typename plain_uneven<Vec>::type, typename short_rows<Vec>::type, typename plain_uneven<Vec>::after_short,
                                        typename middle_rows<Vec>::type, typename block_rows<Vec>::type, clusters, without_clusters, typename any_rows<Vec>::type>::type;
 };
-template <int Vec, class LongRows>
-using masked_rows = typename joined_lists<few_rows<Vec>, typename short_rows<Vec>::type, typename middle_rows<Vec>::type,
-                                          kernel_list<resident<block_group<128>, Vec, 4>>, LongRows, typename any_rows<Vec>::type>::type;
+template <int Vec, class LongRows, class TwoKilobytes = resident<block_group<128>, Vec, 4>>
+using masked_rows = typename joined_lists<typename few_rows<Vec>::type, typename short_rows<Vec>::type, typename middle_rows<Vec>::type,
+                                          kernel_list<TwoKilobytes>, LongRows, typename any_rows<Vec>::type>::type;
 
 // With a mask: 4 packs a lane and more lanes, since 8 leave no registers for what a mask asks. H200, half, 8192 columns: a bias 0.85 of copy
 // (128 lanes, 8 packs: 0.61), causal 0.92 (0.74).
@@ -146,6 +158,13 @@ struct automatic_list<Vec, rows_seen::asked> {
     using clusters = kernel_list<fitted<compact<cluster_group<256, 16>, Vec, 4>>>;
     using long_rows = typename joined_lists<four_packs<Vec>, clusters>::type;
     using type = masked_rows<Vec, long_rows>;
+};
+template <int Vec>
+struct automatic_list<Vec, rows_seen::asked_once> : automatic_list<Vec, rows_seen::asked> {};
+// 2048 columns of float, a byte mask, 256 lanes 0.96 of copy (128 lanes, 4 packs: 0.93).
+template <>
+struct automatic_list<4, rows_seen::asked_once> {
+    using type = masked_rows<4, typename automatic_list<4, rows_seen::asked>::long_rows, resident<block_group<256>, 4, 2>>;
 };
 
 // The kernels of a list that a Choice leaves: rows of up to Below columns never reach those that follow, nor few rows of up to BelowFew.
@@ -221,6 +240,7 @@ constexpr policy choose_policy(row_shape shape, device_limits limits = {}) {
     using seen = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
     shape.element_bytes = int{sizeof(Element)};
     shape.compute_bytes = int{sizeof(compute_of<Element>)};
+    shape.held_bytes = int{sizeof(detail::held_of<dense_input<Element>, seen>)};
     return detail::chosen_policy<dense_input<Element>, seen, Choice>(shape, limits);
 }
 #endif

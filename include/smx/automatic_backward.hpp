@@ -6,10 +6,12 @@ SMX_BEGIN
 
 namespace detail {
 
+SMX_HD constexpr bool is_asked(rows_seen rows) { return rows == rows_seen::asked || rows == rows_seen::asked_once; }
+
 // The kernels for elements of y that fill a 16-byte pack with Vec, shortest row first: launch_auto's, with half the packs a lane, since a row of y and
 // one of dy wait in the registers.
 template <int Vec, rows_seen Rows>
-using shortest_backward_rows = chosen_type<Rows == rows_seen::asked, kernel_list<resident<warp_group<4>, Vec, 2>>,  // one pack: spills
+using shortest_backward_rows = chosen_type<is_asked(Rows), kernel_list<resident<warp_group<4>, Vec, 2>>,  // one pack: spills
                                            kernel_list<resident<warp_group<4>, Vec, 1>, resident<warp_group<8>, Vec, 1>>>;
 template <int Vec>
 using short_backward_rows = kernel_list<resident<warp_group<8>, Vec, 2>, resident<warp_group<16>, Vec, 2>, resident<warp_group<32>, Vec, 2, 64>>;
@@ -18,7 +20,7 @@ using middle_backward_rows = kernel_list<resident<block_group<64>, Vec, 2>, resi
                                          resident<block_group<192>, Vec, 2>, resident<block_group<256>, Vec, 2>>;
 // 4 packs a lane of 512 leave no registers for what a mask asks.
 template <int Vec, rows_seen Rows>
-using block_backward_rows = chosen_type<Rows == rows_seen::asked, kernel_list<resident<block_group<384>, Vec, 2>, resident<block_group<512>, Vec, 2>>,
+using block_backward_rows = chosen_type<is_asked(Rows), kernel_list<resident<block_group<384>, Vec, 2>, resident<block_group<512>, Vec, 2>>,
                                         kernel_list<resident<block_group<384>, Vec, 2>, resident<block_group<512>, Vec, 2>, resident<block_group<512>, Vec, 4>>>;
 template <int Vec>
 using long_backward_rows = kernel_list<fitted<resident<cluster_group<256, 16>, Vec, 4>>, chunked_online<block_group<512>, Vec, 2>>;

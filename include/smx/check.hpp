@@ -135,6 +135,14 @@ template <class Flag, nonzero Nonzero>
 status check_part(flag_tensor<Flag, Nonzero> const& flags, extents shape) {
     return check_mask_memory(flags.data, flags.step, shape, "mask", "mask key stride");
 }
+template <class Word, set_bits Set>
+status check_part(bit_tensor<Word, Set> const& bits, extents shape) {
+    if (shape.keys == 0) return {};
+    shape.keys = words_for<Word>(shape.keys);
+    if (status const s = check_mask_memory(bits.data, bits.step, shape, "mask", "mask key stride"); !s) return s;
+    if (bits.step.key == 0 && shape.keys > 1) return wrong(errc::bad_stride, "mask key stride", "1, where a row has several words", 0);
+    return {};
+}
 template <class Element>
 status check_part(bias_tensor<Element> const& bias, extents shape) {
     return check_mask_memory(bias.data, bias.step, shape, "bias", "bias key stride");

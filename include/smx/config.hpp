@@ -31,6 +31,7 @@
 #define SMX_DEVICE_CODE 1
 #define SMX_ARCH __CUDA_ARCH__
 #define SMX_UNROLL _Pragma("unroll")
+#define SMX_KEEP_LOOP _Pragma("unroll 1")
 #else
 #define SMX_DEVICE_CODE 0
 #define SMX_ARCH 0
@@ -42,6 +43,7 @@
 #else
 #define SMX_UNROLL _Pragma("GCC unroll 1")
 #endif
+#define SMX_KEEP_LOOP
 #endif
 
 // How many halves the CPU converts by one instruction of its own.

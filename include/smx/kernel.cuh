@@ -1,7 +1,7 @@
 // The kernels, and the groups that their threads make.
 #pragma once
 #include "group/cluster.cuh"
-#include "policy.hpp"
+#include "kernel_types.hpp"
 #include "row/bulk.cuh"
 
 SMX_BEGIN_KERNELS

@@ -156,7 +156,7 @@ static status launch_checked(launch_place place, Operands o, row_shape shape, in
     int64 const shared = Kernel::shared_bytes(shape);
     if (!Kernel::can_run(shape, limits))
         return detail::wrong(errc::device_limit, "kernel", "one the device has shared memory and instructions for; bytes needed", shared);
-    if constexpr (Kernel::value.body == body_kind::staged || Kernel::value.body == body_kind::packed) {
+    if constexpr (Kernel::value.body == body_kind::staged || Kernel::value.body == body_kind::packed || Kernel::value.body == body_kind::deep) {
         if (status const s = allow_shared_memory<Kernel, Operands>(device, shared, limits); !s) return s;
     }
     // The blocks that share a row lie along x; otherwise x is the axis that reaches furthest.

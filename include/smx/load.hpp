@@ -1,41 +1,11 @@
 // Verb 1: bring what one lane holds of a row into its tile.
 #pragma once
+#include "fetched.hpp"
 #include "mask/read_ahead.hpp"
-#include "tensor.hpp"
-#include "tile.hpp"
 
 SMX_BEGIN
 
 namespace detail {
-
-// A row says `template <int Width> static auto neg_inf()` where something it can fetch widens to -inf.
-template <class Source, int Width, class = void>
-inline constexpr bool has_neg_inf = false;
-template <class Source, int Width>
-inline constexpr bool has_neg_inf<Source, Width, always_void<decltype(Source::template neg_inf<Width>())>> = true;
-
-// Zeros stand for what is not fetched, and not -inf.
-template <class Tile>
-inline constexpr bool loads_zeros = Tile::awaits_bias || Tile::keeps == kept::terms;
-
-// What stands for a pack that is not fetched: what widens to -inf, where the source knows it; zeros, where a factor waits that may make a NaN of
-// -inf, and in sums of products.
-template <class Tile, int Width, class Source>
-SMX_HD auto not_fetched(Source const& source) {
-    if constexpr (!loads_zeros<Tile> && has_neg_inf<Source, Width>) {
-        return Source::template neg_inf<Width>();
-    } else {
-        return decltype(source.template fetch<Width>(0)){};
-    }
-}
-template <class Tile, int Width, class Source>
-SMX_HD auto widened(Source const& source, decltype(source.template fetch<Width>(0)) const& fetched, bool was_fetched) {
-    auto values = source.template widen<Width>(fetched);
-    if constexpr (!loads_zeros<Tile> && !has_neg_inf<Source, Width>) {
-        if (!was_fetched) values = filled_pack<Width>(neg_inf<typename Tile::compute>());
-    }
-    return values;
-}
 
 // A row that a CPU reads in one step, with no pack in between, has read_into(pack&, col).
 template <class Source, int Width, class Compute, class = void>
@@ -43,71 +13,13 @@ inline constexpr bool reads_into = false;
 template <class Source, int Width, class Compute>
 inline constexpr bool reads_into<Source, Width, Compute, always_void<decltype(&Source::template read_into<Width, Compute>)>> = true;
 
-#if SMX_DEVICE_CODE
-// The packs of a lane, and its edges, are asked for and then taken: everything is on its way before the first is waited for; widening needs no
-// branch.
-template <class Tile, class Source>
-using fetched_packs = decltype(some<Source>().template fetch<Tile::vec>(0))[Tile::packs];
-template <class Tile, class Source>
-using fetched_edges = decltype(some<Source>().template fetch<1>(0))[Tile::edges > 0 ? Tile::edges : 1];
-
-template <class Tile, class Source>
-SMX_DEVICE void ask_packs(fetched_packs<Tile, Source>& fetched, Tile const& t, Source const& source) {
-    constexpr int vec = Tile::vec;
-    auto const mine = from_column(source, t.map.mine);
-    int const packs = t.packs_to_visit();
-    int const stripes_in_use = t.stripes_to_visit();
-    SMX_UNROLL
-    for (int p = 0; p < packs; ++p) fetched[p] = not_fetched<Tile, vec>(source);
-    SMX_UNROLL
-    for (int b = 0; b < stripes_in_use; ++b) {
-        if (t.is_whole(b)) {
-            t.for_packs(b, packs, [&](int p) { fetched[p] = mine.template fetch<vec>(Tile::distance(p)); });
-        } else {
-            t.for_packs(b, packs, [&](int p) {
-                if (t.touches_seen(p)) fetched[p] = mine.template fetch<vec>(Tile::distance(p));
-            });
-        }
-    }
-}
-template <class Tile, class Source>
-SMX_DEVICE void take_packs(fetched_packs<Tile, Source> const& fetched, Tile& t, Source const& source) {
-    constexpr int vec = Tile::vec;
-    int const packs = t.packs_to_visit();
-    if constexpr (Tile::is_stored) {
-        SMX_UNROLL
-        for (int p = 0; p < packs; ++p) t.middle[p] = fetched[p];
-    } else if constexpr (Tile::in_stripes || Tile::packs > 4) {
-        t.for_live_packs([&](int p) { t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p)); });
-    } else {
-        SMX_UNROLL
-        for (int p = 0; p < packs; ++p) t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p));
-    }
-}
-
-template <class Tile, class Source>
-SMX_DEVICE void ask_edges(fetched_edges<Tile, Source>& fetched, Tile const& t, Source const& source) {
-    int const edges = t.edges_to_visit();
-    SMX_UNROLL
-    for (int i = 0; i < edges; ++i) {
-        int const col = t.edge_column(i);
-        fetched[i] = t.edge_is_seen(col) ? source.template fetch<1>(col) : not_fetched<Tile, 1>(source);
-    }
-}
-template <class Tile, class Source>
-SMX_DEVICE void take_edges(fetched_edges<Tile, Source> const& fetched, Tile& t, Source const& source) {
-    int const edges = t.edges_to_visit();
-    SMX_UNROLL
-    for (int i = 0; i < edges; ++i) t.edge[i] = widened<Tile, 1>(source, fetched[i], t.edge_is_seen(t.edge_column(i)))[0];
-}
-#endif
-
 // Loads what the map of t covers; calls meanwhile() when everything is on its way.
 template <class Tile, class Source, class Meanwhile>
 SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhile) {
     constexpr int vec = Tile::vec;
     static_assert(!Tile::is_stored || has_neg_inf<Source, vec>,
                   "a tile with kept::stored is for rows that have neg_inf<Width>(), as tensors of halves and bfloat16s do: write kept::weights");
+    if constexpr (Tile::behind_packs > 0) bring_behind(t, source);
 #if !SMX_DEVICE_CODE
     meanwhile();
     // A CPU looks ahead itself: a pack is widened where it is read, and no array of packs is cleared, filled and read back.
@@ -117,7 +29,7 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
         int const packs = t.packs_to_visit();
         for (int p = 0; p < packs; ++p) t.middle[p] = t.touches_seen(p) ? source.template fetch<vec>(t.pack_column(p)) : not_fetched<Tile, vec>(source);
     } else {
-        t.for_live_packs([&](int p) {
+        t.for_live_registers([&](int p) {
             if (!t.touches_seen(p)) {
                 t.middle[p] = filled_pack<vec>(nothing);
             } else if constexpr (reads_into<Source, vec, compute>) {
@@ -146,6 +58,7 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
     }
     take_packs(packs, t, source);
 #endif
+    if constexpr (Tile::behind_packs > 0) wait_for_copies();
 }
 
 SMX_HD interval span_of(interval span) { return span; }

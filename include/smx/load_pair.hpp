@@ -109,7 +109,7 @@ SMX_HD void load_both_covered(Tile& a, First const& first, Beside& b, Second con
 template <class Group, class Tile, class First, class Beside, class Second, class Seen>
 SMX_HD void load_pair(Group& g, Tile& a, First const& first, Beside& b, Second const& second, row_id row, Seen& seen, interval part) {
     static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
-    static_assert(Beside::keeps == kept::terms && Beside::capacity == Tile::capacity && Beside::vec == Tile::vec,
+    static_assert(Beside::keeps == kept::terms && Beside::capacity == Tile::capacity && Beside::vec == Tile::vec && Beside::packs == Tile::packs,
                   "the second of two rows is loaded as terms of products, in a tile of the same size: write tile<lanes, vec, packs, compute, kept::terms>");
     using compute = typename Tile::compute;
     auto const bound = detail::input_row(second, row);

@@ -94,8 +94,8 @@ SMX_HD void write_as(Element* into, raw_pack<Element, Count> const& from) {
 enum class cache_policy : uint64 {
     usual = 0x16f0000000000000,   // evict_normal
     stays = 0x14f0000000000000,   // evict_last
+    leaves = 0x12f0000000000000,  // evict_first
 };
-constexpr cache_policy longer(cache_policy a, cache_policy b) { return a == cache_policy::stays ? a : b; }
 
 // An address in global memory that streamed accesses are all made from: worked out once, where the compiler would do it again behind every
 // condition.
@@ -129,7 +129,7 @@ SMX_HD detail::raw_pack<Element, Count> read_aligned(Element const* pointer) {
 namespace detail {
 // Global memory that other rows read too.
 template <int Count, class Element>
-SMX_HD raw_pack<Element, Count> read_aligned(Element const* pointer, cache_policy policy) {
+SMX_HD raw_pack<Element, Count> read_repeated(Element const* pointer, cache_policy policy) {
 #if SMX_ARCH >= 900
     constexpr int access = widest_access(Count * int{sizeof(Element)});
     if constexpr (access >= 4) {
@@ -190,5 +190,23 @@ SMX_HD void write_pack(Element* pointer, detail::raw_pack<Element, Count> const&
         detail::write_pieces<Traffic>(pointer, raw);
     }
 }
+
+namespace detail {
+// From global to shared memory, both on multiples of 16 bytes: there for this thread when it has waited.
+SMX_HD void copy_16_bytes(void* target, void const* source) {
+#if SMX_ARCH >= 900
+    ptx::copy_async(target, source, static_cast<uint64>(cache_policy::leaves));
+#elif SMX_DEVICE_CODE
+    *static_cast<uint4*>(target) = __ldcs(static_cast<uint4 const*>(source));
+#else
+    __builtin_memcpy(target, source, 16);
+#endif
+}
+SMX_HD void wait_for_copies() {
+#if SMX_ARCH >= 900
+    ptx::wait_for_copies();
+#endif
+}
+}  // namespace detail
 
 SMX_END

@@ -34,6 +34,12 @@ SMX_HD void normalize_packs(Tile& t, typename Tile::compute filling, Probability
             t.for_packs(b, packs, [&](int p) { t.middle[p] = filled_pack<Tile::vec>(filling); });
         }
     }
+    t.for_packs_behind([&](auto p) {
+        auto& held = t.held(p);
+        bool const is_live = t.is_live(p);
+        SMX_UNROLL
+        for (int i = 0; i < Tile::vec; ++i) held[i] = is_live ? probability(held[i]) : filling;
+    });
 }
 
 // Of scores kept as stored: what makes probabilities of weights, when they are stored.
@@ -58,13 +64,8 @@ SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_r
     using compute = typename Tile::compute;
     compute const filling = empty_value(stats, when_empty, cols);  // an empty row's weights are all exp(-inf) = 0
     compute factor = reciprocal(stats);
-    weighing<compute, Tile::exponents> weigh;
-    if constexpr (Tile::keeps != kept::scores) {
-        factor *= weight_of_largest(t.max, anchor(stats.max)) * t.rest;
-    } else {
-        weigh = {stats.max, compute(1)};
-        factor *= weigh.rest(stats.max);
-    }
+    weighing<compute, Tile::exponents> const weigh(stats.max, compute(1));
+    factor *= Tile::keeps != kept::scores ? weight_of_largest(t.max, anchor(stats.max)) * t.rest : weigh.rest(stats.max);
     auto const probability = [&](compute held) {
         if constexpr (Tile::keeps != kept::scores) {
             return held * factor + filling;

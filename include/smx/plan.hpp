@@ -27,7 +27,8 @@ bool rows_touch(dense_input<Source> const& x, dense_output<Target, hidden::zeros
 // What of a call decides between kernels.
 template <class Operands>
 row_shape shape_of(Operands const& o) {
-    return {o.shape.keys, Operands::element_bytes, int{sizeof(typename Operands::compute)}, rows_touch(o.input, o.output, o.shape), o.rows.count()};
+    return {o.shape.keys, Operands::element_bytes, int{sizeof(typename Operands::compute)}, rows_touch(o.input, o.output, o.shape), o.rows.count(),
+            int{sizeof(held_of<typename Operands::input_type, typename Operands::seen_type>)}};
 }
 
 // check(), and the columns that the kernels were chosen for at compile time.
@@ -62,6 +63,7 @@ planned plan(device_limits limits, shaped_input<Input> const& x, Factor const& f
 inline int explain(policy const& p, char* buffer, int size) {
     char const* const waits = p.body == body_kind::resident ? "the row waits in registers"
                               : p.body == body_kind::compact ? "the row waits in registers as it is stored"
+                              : p.body == body_kind::deep ? "the row waits in registers and behind them in shared memory"
                               : p.body == body_kind::packed ? "rows move through shared memory as one piece"
                               : p.body == body_kind::staged ? "the row's weights wait in shared memory"
                                                             : "the row is read twice";

@@ -2,14 +2,16 @@
 #pragma once
 #include "group.hpp"
 #include "row/operands.hpp"
-#include "row/packed_rows.hpp"
 
 SMX_BEGIN
 
-enum class body_kind { resident, compact, packed, staged, online };
+enum class body_kind { resident, compact, deep, packed, staged, online };
 
 // Whether the lanes hold whole rows, as long as policy::columns() says.
 SMX_HD constexpr bool holds_row(body_kind body) { return body != body_kind::staged && body != body_kind::online; }
+
+// Whether scores wait as they are stored, where that is less.
+SMX_HD constexpr bool keeps_stored(body_kind body) { return body == body_kind::compact || body == body_kind::deep; }
 
 // The numbers that name a kernel.
 struct policy {
@@ -19,15 +21,17 @@ struct policy {
     int vec;         // columns a pack
     int packs;       // a lane (and chunk)
     int blocks = 1;  // that share a row, as a cluster
+    int behind = 0;  // packs a lane that wait in shared memory
 
-    // Columns that fit the lanes' registers: the longest row of a resident or packed kernel, the chunk of any other.
-    SMX_HD constexpr int columns() const { return lanes * vec * packs; }
+    // Columns that the lanes have room for: the longest row, where the lanes hold rows, or a chunk.
+    SMX_HD constexpr int columns() const { return lanes * vec * (packs + behind); }
     // The same kernel in clusters of so many blocks.
-    SMX_HD constexpr policy with_blocks(int count) const { return {body, lanes / blocks * count, threads, vec, packs, count}; }
+    SMX_HD constexpr policy with_blocks(int count) const { return {body, lanes / blocks * count, threads, vec, packs, count, behind}; }
 };
 
 SMX_HD constexpr bool operator==(policy const& a, policy const& b) {
-    return a.body == b.body && a.lanes == b.lanes && a.threads == b.threads && a.vec == b.vec && a.packs == b.packs && a.blocks == b.blocks;
+    return a.body == b.body && a.lanes == b.lanes && a.threads == b.threads && a.vec == b.vec && a.packs == b.packs && a.blocks == b.blocks &&
+           a.behind == b.behind;
 }
 SMX_HD constexpr bool operator!=(policy const& a, policy const& b) { return !(a == b); }
 
@@ -52,6 +56,7 @@ struct row_shape {
     int compute_bytes = 4;
     bool rows_touch = true;    // x and y are packed, with elements of one size, in one phase of 16 bytes
     int64 rows = 0;            // 0: not asked; so many that they fill any GPU
+    int held_bytes = 0;        // of a score that waits as it is stored, where it can; 0: as it is computed with
 };
 
 namespace detail {
@@ -91,7 +96,7 @@ template <class Output>
 inline constexpr bool is_narrow<Output, always_void<typename Output::element>> = sizeof(typename Output::element) <= 2;
 
 // What kernel types have in common.
-template <class Group, int Vec, int Packs, int Threads, body_kind Body>
+template <class Group, int Vec, int Packs, int Threads, body_kind Body, int Behind = 0>
 struct kernel_type {
     using group = Group;
     static constexpr int lanes_per_slice = group_size<Group>;
@@ -130,7 +135,7 @@ struct kernel_type {
         int const fit = (wanted < most_threads ? wanted : most_threads) / Threads;
         return fit < 1 ? 1 : fit > most_blocks ? most_blocks : fit;
     }
-    static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks};
+    static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks, Behind};
 
     // Of a row in few registers what is hidden is computed too: jumps cost as much, and keep the compiler from overlapping packs.
     static constexpr hidden_packs parts_as = holds_row(Body) && Vec * Packs <= 32 ? hidden_packs::computed : hidden_packs::skipped;
@@ -139,14 +144,13 @@ struct kernel_type {
     using tile_type = tile<lanes_per_slice, Vec, Packs, Compute,
                            Body == body_kind::online ? kept::scores : same_type<Stored, Compute> ? kept::weights : kept::stored,
                            spans_row<Seen> ? hidden_packs::all_or_none : Parts, mask_biases<Seen> ? product::until_biased : product::until_weighed, Stored,
-                           row_ends::single, Exponent>;
+                           row_ends::single, Exponent, Behind>;
     template <class Operands>
-    using held_of = chosen_type<Body == body_kind::compact && !mask_biases<typename Operands::seen_type>, stored_of<typename Operands::input_type>,
-                                typename Operands::compute>;
-    // Masks that test, of rows seen in part, are bound by their instructions.
+    using held_of = chosen_type<keeps_stored(Body), detail::held_of<typename Operands::input_type, typename Operands::seen_type>, typename Operands::compute>;
+    // Masks that test, of rows seen in part, are bound by their instructions. A chunk that waits keeps its maximum, and no more.
     template <class Operands, class Seen = typename Operands::seen_type>
     static constexpr exponent exponent_of =
-        SMX_DEVICE_CODE && same_type<typename Operands::compute, float> && mask_tests<Seen> && !spans_row<Seen> && is_narrow<typename Operands::output_type>
+        SMX_DEVICE_CODE && holds_row(Body) && same_type<typename Operands::compute, float> && mask_tests<Seen> && !spans_row<Seen> && is_narrow<typename Operands::output_type>
             ? exponent::of_product
             : exponent::of_difference;
     template <class Operands, class Compute = typename Operands::compute, class Seen = typename Operands::seen_type>
@@ -160,101 +164,12 @@ struct kernel_type {
     static SMX_HD constexpr bool has_blocks(device_limits limits) { return blocks <= limits.cluster_blocks; }
     // What launch_auto's list is sorted by: the longest row; whether a device may lack what the kernel needs; whether few rows alone take it.
     static constexpr int64 longest_row = holds_row(Body) ? value.columns() : most_columns;
-    static constexpr bool runs_anywhere = blocks == 1 && Body != body_kind::packed && Body != body_kind::staged;
+    static constexpr bool runs_anywhere = blocks == 1 && Behind == 0 && Body != body_kind::packed && Body != body_kind::staged;
     static constexpr bool is_for_few = false;
     // Blocks that share a row of the shape.
     static SMX_HD constexpr int blocks_for(row_shape) { return blocks; }
 };
 
-// Kernels whose lanes hold a row from its load to its store.
-template <class Group, int Vec, int Packs, int Threads, body_kind Body>
-struct in_registers : kernel_type<Group, Vec, Packs, Threads, Body> {
-    static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
-        return in_registers::has_blocks(limits) && shape.cols <= in_registers::value.columns();
-    }
-
-    template <class InKernel, class Operands>
-    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int group, void*, uint64*) {
-        int64 const index = first + group;
-        if (index < o.rows.count()) smx::run_resident<typename in_registers::template tile_of<Operands>>(g, o, index);
-    }
-};
-
 }  // namespace detail
-
-// Each kernel type says by `plain` what is compiled for it: launch_auto's own types add when it runs, not what it does.
-
-// The row waits in registers: up to lanes * Vec * Packs columns.
-template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
-struct resident : detail::in_registers<Group, Vec, Packs, Threads, body_kind::resident> {
-    using plain = resident;
-};
-
-// The row waits in registers as it is stored, where that is less than numbers to compute with: 16-bit scores, to which nothing is added. Twice
-// the columns a lane, and two exponentials each.
-template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
-struct compact : detail::in_registers<Group, Vec, Packs, Threads, body_kind::compact> {
-    using plain = compact;
-};
-
-// Several rows that touch in memory move as one piece, by bulk copies: any length and address at the speed of the copy.
-template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
-struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packed> {
-    using plain = packed;
-    static_assert(packed::lanes <= 32, "the lanes of a packed row lie in one warp");
-
-    static SMX_HD constexpr int64 shared_bytes(row_shape shape) { return packed::rows_per_block * shape.cols * shape.element_bytes + 32; }
-    static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
-        return limits.bulk_copies && shape.rows_touch && shape.cols <= packed::value.columns() &&
-               shared_bytes(shape) + static_shared_bytes <= limits.shared_bytes_per_block;
-    }
-
-    template <class InKernel, class Operands>
-    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int, void* shared, uint64* barrier) {
-        if constexpr (detail::can_touch<typename Operands::input_type, typename Operands::output_type>) {
-            using tile_type = typename packed::template tile_of<Operands>;
-            int64 const left = o.rows.count() - first;
-            int const count = left < packed::rows_per_block ? static_cast<int>(left) : packed::rows_per_block;
-            run_packed(block_of<tile_type, Threads>(), g, o, first, count, shared, barrier);
-        }
-    }
-};
-
-// Weights wait in shared memory, a chunk at a time: as long a row as the device has shared memory for.
-template <class Group, int Vec, int Packs>
-struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_size<Group>, body_kind::staged> {
-    using plain = chunked_staged;
-    static_assert(detail::group_blocks<Group> == 1, "a staged row waits in the shared memory of one block: write resident or chunked_online");
-
-    static SMX_HD constexpr int64 shared_bytes(row_shape shape) {
-        using float_tile = typename chunked_staged::template tile_type<float, no_mask::row>;
-        using double_tile = typename chunked_staged::template tile_type<double, no_mask::row>;
-        return shape.compute_bytes == 4 ? staged<float>::template bytes<float_tile>(shape.cols)
-                                        : staged<double>::template bytes<double_tile>(shape.cols);
-    }
-    static SMX_HD constexpr bool can_run(row_shape shape, device_limits limits) {
-        return shared_bytes(shape) + static_shared_bytes <= limits.shared_bytes_per_block;
-    }
-
-    template <class InKernel, class Operands>
-    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int, void* shared, uint64*) {
-        using compute = typename Operands::compute;
-        smx::run_chunked<typename chunked_staged::template tile_of<Operands>>(g, staged<compute>(shared), o, first);
-    }
-};
-
-// The row is read twice: any length, no memory.
-template <class Group, int Vec, int Packs>
-struct chunked_online : detail::kernel_type<Group, Vec, Packs, detail::usual_threads<Group>, body_kind::online> {
-    using plain = chunked_online;
-    static SMX_HD constexpr bool can_run(row_shape, device_limits limits) { return chunked_online::has_blocks(limits); }
-
-    template <class InKernel, class Operands>
-    static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int group, void*, uint64*) {
-        int64 const index = first + group;
-        if (index < o.rows.count())
-            smx::run_chunked<typename chunked_online::template tile_of<Operands>>(g, online(), o, index);
-    }
-};
 
 SMX_END

@@ -1,6 +1,7 @@
 // Putting a call together on the host.
 #pragma once
 #include "mask/bias.hpp"
+#include "mask/bits.hpp"
 #include "mask/causal.hpp"
 #include "mask/compose.hpp"
 #include "mask/lengths.hpp"

@@ -59,20 +59,20 @@ SMX_DEVICE unsigned floats_to_bfloat16s(float low, float high) {
     return word;
 }
 
-// Loads with a cache policy, as createpolicy gives it.
+// Loads with a cache policy, as createpolicy gives it; in the order they are written in, as other loads.
 SMX_DEVICE uint4 load(uint4 const* pointer, uint64 policy) {
     uint4 v;
-    asm("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(pointer), "l"(policy));
+    asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(pointer), "l"(policy) : "memory");
     return v;
 }
 SMX_DEVICE uint2 load(uint2 const* pointer, uint64 policy) {
     uint2 v;
-    asm("ld.global.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;" : "=r"(v.x), "=r"(v.y) : "l"(pointer), "l"(policy));
+    asm volatile("ld.global.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;" : "=r"(v.x), "=r"(v.y) : "l"(pointer), "l"(policy) : "memory");
     return v;
 }
 SMX_DEVICE unsigned load(unsigned const* pointer, uint64 policy) {
     unsigned v;
-    asm("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(v) : "l"(pointer), "l"(policy));
+    asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(v) : "l"(pointer), "l"(policy) : "memory");
     return v;
 }
 
@@ -178,6 +178,12 @@ SMX_DEVICE void bulk_store(void* global, void const* shared, int bytes) {
 }
 // Until the shared memory of every bulk store has been read.
 SMX_DEVICE void bulk_stores_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+
+// 16 bytes from global to shared memory, past the L1; until what this thread copied is there.
+SMX_DEVICE void copy_async(void* shared, void const* global, uint64 policy) {
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global), "l"(policy) : "memory");
+}
+SMX_DEVICE void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // Clusters. A warp arrives and waits as one.
 SMX_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }

@@ -62,13 +62,14 @@ SMX_HD auto tops_of(Tile const& t) {
     using compute = typename Tile::compute;
     if constexpr (Tile::is_stored) {
         auto tops = hidden_scores<typename Tile::held_pack>();
-        t.for_live_packs([&](int p) { tops = larger(tops, t.middle[p]); });
+        t.for_live_packs([&](auto p) { tops = larger(tops, t.held(p)); });
         return widen<compute>(tops);
     } else {
         pack<compute, Tile::vec> tops = filled_pack<Tile::vec>(neg_inf<compute>());
-        t.for_live_packs([&](int p) {
+        t.for_live_packs([&](auto p) {
+            auto const& scores = t.held(p);
             SMX_UNROLL
-            for (int i = 0; i < Tile::vec; ++i) tops[i] = Tile::begins_with(p) ? t.middle[p][i] : raised(tops[i], t.middle[p][i]);
+            for (int i = 0; i < Tile::vec; ++i) tops[i] = Tile::begins_with(p) ? scores[i] : raised(tops[i], scores[i]);
         });
         return tops;
     }
@@ -100,14 +101,15 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t, Group const& 
     constexpr bool keeps_weights = Tile::keeps != kept::scores;
     weighing<compute, Tile::exponents> const weigh(max, keeps_weights ? t.factor : compute(1));
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
-    t.for_live_packs([&](int p) {
+    t.for_live_packs([&](auto p) {
         if constexpr (detail::asks_ahead<Group>) g.ask_ahead(t.map.end, p * Tile::vec, Tile::vec);
-        auto const& scores = widen<compute>(t.middle[p]);
+        auto& held = t.held(p);
+        auto const& scores = widen<compute>(held);
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) {
             compute const w = weigh(scores[i]);
             sums[i] = Tile::begins_with(p) ? w : sums[i] + w;
-            if constexpr (Tile::keeps == kept::weights) t.middle[p][i] = w;
+            if constexpr (Tile::keeps == kept::weights) held[i] = w;
         }
     });
     compute sum = folded(sums, plus());

@@ -8,15 +8,15 @@ SMX_BEGIN
 
 namespace detail {
 // What normalize left of pack p to be done.
-template <class Tile>
-SMX_HD decltype(auto) probabilities_of(Tile const& t, int p) {
+template <class Tile, class Pack>
+SMX_HD decltype(auto) probabilities_of(Tile const& t, Pack p) {
     if constexpr (Tile::is_stored) {
-        auto values = widen<typename Tile::compute>(t.middle[p]);
+        auto values = widen<typename Tile::compute>(t.held(p));
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) values[i] = t.weigh(values[i]) * t.share + t.filling;
         return values;
     } else {
-        return (t.middle[p]);
+        return (t.held(p));
     }
 }
 }  // namespace detail
@@ -31,12 +31,12 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     constexpr bool keeps = hidden_policy<Output> == hidden::keep;
     auto const target = detail::output_row(output, row);
     auto const mine = detail::from_column(target, t.map.mine);
-    auto const store_whole = [&](int p, bool exists) {
+    auto const store_whole = [&](auto p, bool exists) {
         if constexpr (detail::has_whole_packs<decltype(target), Tile::vec>) {
             mine.template store_whole<Tile::vec>(exists, Tile::distance(p), detail::probabilities_of(t, p));
         }
     };
-    auto const store_any = [&](int p, bool exists) {
+    auto const store_any = [&](auto p, bool exists) {
         if (!exists) return;
         int const col = t.pack_column(p);
         auto const& values = detail::probabilities_of(t, p);
@@ -56,7 +56,7 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     if constexpr (asks_once) whole = mine.template takes_whole<Tile::vec>();
     if constexpr (asks_once && Tile::is_stored) {
         // What is worked out here is long: once for both ways.
-        t.for_all_packs([&](int p, bool exists) {
+        t.for_all_packs([&](auto p, bool exists) {
             auto const& values = detail::probabilities_of(t, p);
             mine.template store_whole<Tile::vec>(exists && whole, Tile::distance(p), values);
             if (exists && !whole) mine.template store_in_pieces<Tile::vec>(Tile::distance(p), values);

@@ -14,8 +14,8 @@
 // from(col), itself from that column on, and neg_inf<Width>(), what widens to -inf; a bound output row has store<Width>(col, pack) and may have
 // from(col). See dense_input and dense_output.
 #pragma once
+#include "bound_row.hpp"
 #include "memory.hpp"
-#include "pack.hpp"
 #include "row_id.hpp"
 
 SMX_BEGIN
@@ -45,6 +45,11 @@ struct memory_input_row {
         return read_aligned<Width, Traffic>(start + col);
     }
     SMX_HD memory_input_row from(int col) const { return {detail::held_address<Traffic>(start + col)}; }
+    // Brings a pack of 16 bytes to shared memory, for the lane that asks.
+    template <int Width>
+    SMX_HD auto copy(void* target, int col) const -> always_void<char[Width * sizeof(Element) == 16 ? 1 : -1]> {
+        detail::copy_16_bytes(target, start + col);
+    }
     template <int Width>
     static SMX_HD pack<compute, Width> widen(detail::raw_pack<Element, Width> const& raw) {
         return smx::widen<compute>(raw);
@@ -177,44 +182,6 @@ SMX_HD auto output_row(Output const& output, row_id id) {
         return output.bind(id);
     } else {
         return unbound_output_row<Output>{output, id};
-    }
-}
-
-// A row that can say `from(col)`, itself with column `col` for its first: what a lane asks of it then differs by constants, which cost
-// no instruction in an address.
-template <class Row, class = void>
-inline constexpr bool has_from = false;
-template <class Row>
-inline constexpr bool has_from<Row, always_void<decltype(some<Row>().from(0))>> = true;
-
-// A bound output row that can say once for all packs of a lane how they are written.
-template <class Row, int Width, class = void>
-inline constexpr bool has_whole_packs = false;
-template <class Row, int Width>
-inline constexpr bool has_whole_packs<Row, Width, always_void<decltype(some<Row>().template takes_whole<Width>())>> = Width > 1;
-
-// Any other row, from a column of it on.
-template <class Row>
-struct row_from {
-    Row const& row;
-    int first;
-
-    template <int Width>
-    SMX_HD auto fetch(int col) const {
-        return row.template fetch<Width>(first + col);
-    }
-    template <int Width, class Compute>
-    SMX_HD void store(int col, pack<Compute, Width> const& values) const {
-        row.template store<Width>(first + col, values);
-    }
-};
-
-template <class Row>
-SMX_HD auto from_column(Row const& row, int col) {
-    if constexpr (has_from<Row>) {
-        return row.from(col);
-    } else {
-        return row_from<Row>{row, col};
     }
 }
 

@@ -1,35 +1,22 @@
 // A tile: what one lane holds of a row, and which column each of its slots is.
 #pragma once
+#include "column_map.hpp"
 #include "pack.hpp"
-#include "row_id.hpp"
 #include "weighing.hpp"
 
 SMX_BEGIN
 
-// Columns [begin, end) of a row, split where x's address allows: single elements up to `first`, packs up to `last`, single elements to the
-// end. Pack p of lane r starts at first + (p * lanes + r) * vec.
-struct column_map {
-    int begin = 0, first = 0, last = 0, end = 0;
-    int rank = 0;
-    int mine = 0;                  // first column of the lane's first pack
-    interval seen = {0, 0};        // the columns of packs that can be visible
-    interval edges_seen = {0, 0};  // of edge elements: as far as they lie before the first and after the last pack
-#if SMX_DEVICE_CODE
-    unsigned live = 0;             // bit s: some lane's part of stripe s of packs can be visible
-#else
-    interval live = {0, 0};        // the stripes of packs of which some lane's part can be visible: a loop goes from the first to the last
-#endif
-    unsigned whole = 0;            // bit s: every lane's is, to the last column
-};
-
-// Shape     Packs packs of Vec columns a lane, and the elements before the first and after the last pack of the row, dealt out to the lanes
+// Shape     Packs packs of Vec columns a lane in registers, Behind more in memory that its owner sets, and the elements before the first and after
+//           the last pack of the row, dealt out to the lanes
 // Requires  cover() is given at most capacity columns beyond the head, and a head of 0 to Vec - 1
 template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept::scores, hidden_packs Hidden = hidden_packs::skipped,
           product Product = product::until_weighed, class Stored = Compute, row_ends Ends = row_ends::single,
-          exponent Exponent = exponent::of_difference>
+          exponent Exponent = exponent::of_difference, int Behind = 0>
 struct tile {
     static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");
     static_assert(Lanes >= 1 && Packs >= 1 && Packs <= (Ends == row_ends::single ? 32 : 1024), "a tile has at least one lane, and 1 to 32 packs a lane");
+    static_assert(Behind == 0 || (Packs + Behind <= 32 && Ends == row_ends::single && (Kept == kept::weights || Kept == kept::stored)),
+                  "with packs behind the registers a lane has at most 32, and keeps weights or what is stored");
     static_assert((Kept == kept::stored) == !same_type<Stored, Compute>, "a tile with kept::stored, and no other, names what is stored");
     static_assert((Kept != kept::stored && Kept != kept::terms) || Product != product::until_biased, "biased scores are not stored ones: write kept::weights");
     using compute = Compute;
@@ -42,10 +29,11 @@ struct tile {
     static constexpr bool awaits_bias = Product == product::until_biased;
     static constexpr bool fills_packs = Ends == row_ends::in_packs;
     static constexpr int edges = fills_packs ? 0 : (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
-    static constexpr int capacity = Lanes * Vec * Packs;
+    static constexpr int behind_packs = Behind;
+    static constexpr int capacity = Lanes * Vec * (Packs + Behind);
     // A stripe is what all lanes hold side by side of one pack, or of several short ones: a jump over less than 8 columns a lane costs more than
     // it saves. Where no jump is taken, each pack is one.
-    static constexpr int packs_per_stripe = Vec >= 4 || !skips ? 1 : 8 / Vec < Packs ? 8 / Vec : Packs;
+    static constexpr int packs_per_stripe = Vec >= 4 || !skips || Behind > 0 ? 1 : 8 / Vec < Packs ? 8 / Vec : Packs;
     static constexpr int stripes = (Packs + packs_per_stripe - 1) / packs_per_stripe;
     static constexpr bool in_stripes = packs_per_stripe > 1;
 
@@ -54,6 +42,7 @@ struct tile {
     using held_pack = chosen_type<is_stored, detail::raw_pack<Stored, Vec>, pack<Compute, Vec>>;
 
     held_pack middle[Packs];
+    held_pack* behind;            // where there are such: the lane's first, Lanes from the next
     pack<Compute, (edges > 0 ? edges : 1)> edge;  // holds weights where the packs are kept as stored
     column_map map;
     Compute factor = Compute(1);  // what the slots are still to be multiplied by: above 0 and finite, unless a bias is awaited
@@ -97,6 +86,10 @@ struct tile {
         if constexpr (in_stripes) map.whole = bits_below(to / width) & ~bits_below((from + width - 1) / width);
     }
 
+    SMX_HD held_pack& held(int p) { return middle[p]; }
+    SMX_HD held_pack const& held(int p) const { return middle[p]; }
+    SMX_HD held_pack& held(pack_behind p) { return behind[(p.number - Packs) * Lanes]; }
+    SMX_HD held_pack const& held(pack_behind p) const { return behind[(p.number - Packs) * Lanes]; }
     // From the lane's first pack to pack p, in columns: a constant, which is what a pack is asked by.
     static SMX_HD constexpr int distance(int p) { return p * (Lanes * Vec); }
     // First column of pack p; the pack exists if that is below map.last.
@@ -113,13 +106,10 @@ struct tile {
     SMX_HD bool edge_is_seen(int col) const { return col < map.edges_seen.end && (!sees_parts || col >= map.edges_seen.begin); }
     // A tile of one stripe, or of two packs, takes all as live.
     static constexpr bool all_are_live = !skips || stripes <= (in_stripes ? 1 : 2);
-#if SMX_DEVICE_CODE
-    SMX_HD bool is_live(int stripe) const { return all_are_live || (map.live >> stripe & 1u) != 0; }
-#else
-    SMX_HD bool is_live(int stripe) const { return all_are_live || (stripe >= map.live.begin && stripe < map.live.end); }
-#endif
+    SMX_HD bool is_live(int stripe) const { return all_are_live || map.is_live(stripe); }
     // Whether pack p is the first that for_live_packs visits, whatever the row.
     static SMX_HD constexpr bool begins_with(int p) { return SMX_DEVICE_CODE != 0 && p == 0 && all_are_live; }
+    static SMX_HD constexpr bool begins_with(pack_behind) { return false; }
     // Known for stripes of more than one pack: a single pack's lanes look for themselves.
     SMX_HD bool is_whole(int stripe) const { return in_stripes && (map.whole >> stripe & 1u) != 0; }
 
@@ -131,9 +121,25 @@ struct tile {
             if (stripe * packs_per_stripe + i < in_use) visit(stripe * packs_per_stripe + i);
         }
     }
-    // Calls visit(p) for every pack p that can be visible to some lane.
+    // Calls visit(p) for every pack p behind the registers that the part fills.
+    template <class Visit>
+    SMX_HD void for_packs_behind(Visit const& visit) const {
+        if constexpr (Behind > 0) {
+            int const in_part = (whole_packs(map.last - map.first) + Lanes - 1) / Lanes;
+            SMX_KEEP_LOOP
+            for (int p = Packs; p < in_part; ++p) visit(pack_behind{p});
+        }
+    }
+    // Calls visit(p) for every pack p that can be visible to some lane: all, and those in registers.
     template <class Visit>
     SMX_HD void for_live_packs(Visit const& visit) const {
+        for_live_registers(visit);
+        for_packs_behind([&](pack_behind p) {
+            if (is_live(p)) visit(p);
+        });
+    }
+    template <class Visit>
+    SMX_HD void for_live_registers(Visit const& visit) const {
         int const in_use = packs_to_visit();
         interval const to_visit = stripes_to_look_at();
         SMX_UNROLL
@@ -155,13 +161,13 @@ struct tile {
                 for_packs(b, in_use, [&](int p) { visit(p, exists(p)); });
             }
         }
+        for_packs_behind([&](pack_behind p) { visit(p, exists(p)); });
     }
 
     // Each slot times a number, rounded once; slots that were not loaded stay what they are.
     SMX_HD void multiply(Compute by) {
-        for_live_packs([&](int p) {
-            if (!touches_seen(p)) return;
-            multiply_each(middle[p], by);
+        for_live_packs([&](auto p) {
+            if (touches_seen(p)) multiply_each(held(p), by);
         });
         settle_products(middle);
         if (!has_edges()) return;
@@ -197,13 +203,11 @@ struct tile {
     template <class Visit>
     SMX_HD void for_columns(Visit const& visit) {
         static_assert(!is_stored, "a tile with kept::stored holds no probabilities: write kept::weights");
-        int const in_use = packs_to_visit();
-        SMX_UNROLL
-        for (int p = 0; p < in_use; ++p) {
-            if (!exists(p)) continue;
+        for_all_packs([&](auto p, bool is_there) {
+            if (!is_there) return;
             SMX_UNROLL
-            for (int i = 0; i < Vec; ++i) visit(pack_column(p) + i, middle[p][i]);
-        }
+            for (int i = 0; i < Vec; ++i) visit(pack_column(p) + i, held(p)[i]);
+        });
         if (!has_edges()) return;
         int const edges_in_use = edges_to_visit();
         SMX_UNROLL
@@ -213,18 +217,14 @@ struct tile {
     }
 
     // Column of edge slot i; the slot is used if that is below map.end.
-    SMX_HD int edge_column(int i) const {
-        int const slot = i * Lanes + map.rank;
-        int const before = map.first - map.begin;
-        return slot < before ? map.begin + slot : map.last + slot - before;
-    }
+    SMX_HD int edge_column(int i) const { return map.edge_column(i * Lanes + map.rank); }
 
     // Slots to walk through. On a GPU all of them, in unrolled loops: stripes that are not live are jumped over, edges only when the row has
     // none. On the CPU those the part fills.
     SMX_HD int packs_to_visit() const {
         if constexpr (SMX_DEVICE_CODE) return Packs;
-        int const in_part = (map.last - map.first) / Vec - map.rank;
-        return in_part <= 0 ? 0 : (in_part + Lanes - 1) / Lanes;
+        int const in_part = (map.last - map.first) / Vec - map.rank, packs_in_part = in_part <= 0 ? 0 : (in_part + Lanes - 1) / Lanes;
+        return Behind > 0 && packs_in_part > Packs ? Packs : packs_in_part;
     }
     SMX_HD int stripes_to_visit() const {
         return SMX_DEVICE_CODE ? stripes : (packs_to_visit() + packs_per_stripe - 1) / packs_per_stripe;
@@ -234,7 +234,7 @@ struct tile {
 #if SMX_DEVICE_CODE
         return {0, stripes};
 #else
-        return all_are_live ? interval{0, stripes_to_visit()} : map.live;
+        return all_are_live ? interval{0, stripes_to_visit()} : Behind > 0 ? overlap(map.live, {0, stripes}) : map.live;
 #endif
     }
     SMX_HD bool has_edges() const { return edges > 0 && (map.first - map.begin) + (map.end - map.last) != 0; }
@@ -254,7 +254,7 @@ private:
     }
     static SMX_HD constexpr int whole_packs(int cols) { return static_cast<int>(static_cast<unsigned>(cols) / Vec); }
     // n <= stripes
-    static SMX_HD constexpr unsigned bits_below(unsigned n) { return stripes >= 32 && n >= 32 ? ~0u : (1u << n) - 1u; }
+    static SMX_HD constexpr unsigned bits_below(unsigned n) { return stripes + Behind >= 32 && n >= 32 ? ~0u : (1u << n) - 1u; }
 };
 
 SMX_END

@@ -40,26 +40,24 @@ private:
     Compute anchored_, slope_;
 };
 
-#if SMX_DEVICE_CODE
 // The product of the maximum is rounded, but rounded the same way in all exponents, so that it cancels; rest() is what the rounding did to the
-// largest. From 2^31 on that could overflow; scores that differ there differ by 128 or more, so that the largest alone weigh anything, and a slope
-// less by half or more, a power of two whose product is exact, says the same.
+// largest. From 2^31 on that could overflow. Scores that differ there differ by 128 or more, so that the largest alone weigh anything, and a power
+// of two whose product with the maximum is exact and below 2^31 says the same.
 template <>
 class weighing<float, exponent::of_product> {
 public:
     weighing() = default;
-    SMX_DEVICE weighing(float max, float factor) : slope_(slope_of(factor)) {
-        float const anchored = anchor(max);
-        if (!(__builtin_fabsf(anchored * slope_) < 0x1p31f)) slope_ = bit_cast<float>(bit_cast<unsigned>(slope_) & 0x7f800000u) * 0.5f;
+    SMX_HD weighing(float max, float factor) : slope_(slope_of(factor)) {
+        float const anchored = anchor(max), product = anchored * slope_;
+        if (!(product < 0x1p31f && product > -0x1p31f)) slope_ = bit_cast<float>((284u << 23) - (bit_cast<unsigned>(anchored) & 0x7f800000u));
         subtracted_ = rounded_product(anchored, slope_);
     }
 
-    SMX_DEVICE float operator()(float score) const { return exponential2(__fmaf_rn(score, slope_, -subtracted_)); }
-    SMX_DEVICE float rest(float max) const { return exponential2(__fmaf_rn(-anchor(max), slope_, subtracted_)); }
+    SMX_HD float operator()(float score) const { return exponential2(fused_product(score, slope_, -subtracted_)); }
+    SMX_HD float rest(float max) const { return exponential2(fused_product(-anchor(max), slope_, subtracted_)); }
 
 private:
     float slope_, subtracted_;
 };
-#endif
 
 SMX_END

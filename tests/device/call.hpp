@@ -109,6 +109,8 @@ struct call {
     smx::key_lengths<int> lengths{nullptr};
     smx::flag_tensor<unsigned char, smx::nonzero::visible> flags{nullptr, {}};
     smx::flag_tensor<unsigned char, smx::nonzero::hidden> hidden_flags{nullptr, {}};
+    smx::bit_tensor<unsigned char, smx::set_bits::visible> bits{nullptr, {}};
+    smx::bit_tensor<unsigned, smx::set_bits::hidden> hidden_bits{nullptr, {}};
     smx::bias_tensor<float> bias{nullptr, {}};
     smx::bias_tensor<smx::half> half_bias{nullptr, {}};
     int window = 0;
@@ -125,14 +127,17 @@ enum class family {
     lengths,
     flags,
     hidden_flags,
+    bits,
     bias,
     half_bias,
-    structured,  // causal and lengths
-    composed,    // causal and lengths and flags, with a bias
-    either_of,   // lengths or flags or a user's window
-    two_ends,    // causal or lengths, with a half bias
-    written,     // a user's mask with a span and a bias
-    predicate    // a user's function
+    structured,       // causal and lengths
+    structured_bits,  // causal and lengths and bits
+    composed,         // causal and lengths and flags, with a bias
+    either_of,        // lengths or flags or a user's window
+    either_bits,      // lengths or hidden bits
+    two_ends,         // causal or lengths, with a half bias
+    written,          // a user's mask with a span and a bias
+    predicate         // a user's function
 };
 
 inline char const* name_of(family which) {
@@ -147,16 +152,22 @@ inline char const* name_of(family which) {
             return "mask_tensor";
         case family::hidden_flags:
             return "hidden_where";
+        case family::bits:
+            return "mask_bits";
         case family::bias:
             return "bias_tensor<float>";
         case family::half_bias:
             return "bias_tensor<half>";
         case family::structured:
             return "both(causal, key_lengths)";
+        case family::structured_bits:
+            return "both(causal, key_lengths, mask_bits)";
         case family::composed:
             return "both(causal, key_lengths, mask_tensor, bias_tensor)";
         case family::either_of:
             return "either(key_lengths, mask_tensor, window)";
+        case family::either_bits:
+            return "either(key_lengths, hidden_bits)";
         case family::two_ends:
             return "both(bias_tensor<half>, either(causal, key_lengths))";
         case family::written:
@@ -179,16 +190,22 @@ auto mask_of(call const& c) {
         return c.flags;
     } else if constexpr (Family == family::hidden_flags) {
         return c.hidden_flags;
+    } else if constexpr (Family == family::bits) {
+        return c.bits;
     } else if constexpr (Family == family::bias) {
         return c.bias;
     } else if constexpr (Family == family::half_bias) {
         return c.half_bias;
     } else if constexpr (Family == family::structured) {
         return smx::both(c.causal, c.lengths);
+    } else if constexpr (Family == family::structured_bits) {
+        return smx::both(c.causal, c.lengths, c.bits);
     } else if constexpr (Family == family::composed) {
         return smx::both(c.causal, c.lengths, c.flags, c.bias);
     } else if constexpr (Family == family::either_of) {
         return smx::either(c.lengths, c.flags, dotted_window{c.window});
+    } else if constexpr (Family == family::either_bits) {
+        return smx::either(c.lengths, c.hidden_bits);
     } else if constexpr (Family == family::two_ends) {
         return smx::both(c.half_bias, smx::either(c.causal, c.lengths));
     } else if constexpr (Family == family::written) {

@@ -6,10 +6,25 @@ namespace {
 using device::problem;
 using device::runner;
 
+// Every fourth kernel: the longest of these tests are four each, to run side by side.
+device::runner_list quarter_of_kernels(device::space& where, int quarter) {
+    device::runner_list const& all = device::kernels_of(where);
+    device::runner_list some;
+    for (std::size_t i = static_cast<std::size_t>(quarter); i < all.size(); i += 4) some.push_back(all[i]);
+    return some;
+}
+
+// No more masks than these: each kernel, of hundreds, draws its own.
+std::vector<device::mask_parts> some_of(std::vector<device::mask_parts> masks, support::random_stream& random) {
+    constexpr std::size_t most = 24;
+    while (masks.size() > most) masks.erase(masks.begin() + random.below(static_cast<int>(masks.size())));
+    return masks;
+}
+
 // All that can vary varies at once, at every length where a kernel's code path changes.
-SMX_DEVICE_TEST(correctness, edges) {
-    support::random_stream random(20);
-    for (runner const& kernel : device::kernels_of(where)) {
+void check_edges(device::space& where, int quarter) {
+    support::random_stream random(static_cast<unsigned>(20 + 100 * quarter));
+    for (runner const& kernel : quarter_of_kernels(where, quarter)) {
         for (int cols : device::edges_of(kernel, where)) {
             int const turns = !where.is_gpu() || cols > 32768 ? 1 : cols > 8192 ? 2 : 4;
             bool right = true;
@@ -20,6 +35,10 @@ SMX_DEVICE_TEST(correctness, edges) {
         }
     }
 }
+SMX_DEVICE_TEST(correctness, edges_in_the_first_quarter) { check_edges(where, 0); }
+SMX_DEVICE_TEST(correctness, edges_in_the_second_quarter) { check_edges(where, 1); }
+SMX_DEVICE_TEST(correctness, edges_in_the_third_quarter) { check_edges(where, 2); }
+SMX_DEVICE_TEST(correctness, edges_in_the_last_quarter) { check_edges(where, 3); }
 
 SMX_DEVICE_TEST(correctness, every_short_length) {
     support::random_stream random(21);
@@ -31,14 +50,14 @@ SMX_DEVICE_TEST(correctness, every_short_length) {
     }
 }
 
-SMX_DEVICE_TEST(correctness, masks) {
-    support::random_stream random(22);
-    for (runner const& kernel : device::kernels_of(where)) {
+void check_masks(device::space& where, int quarter) {
+    support::random_stream random(22 + 100 * quarter);
+    for (runner const& kernel : quarter_of_kernels(where, quarter)) {
         for (smx::extents const& shape : {smx::extents(2, 3, 5, 7), smx::extents(3, 2, 7, 5), smx::extents(2, 2, 1, 61),
                                           smx::extents(2, 3, 4, 4), smx::extents(2, 2, 3, 203)}) {
             if (!device::can_take(kernel, shape.keys, where)) continue;
             bool right = true;
-            for (device::mask_parts const& masks : device::masks_of(kernel.masks, shape)) {
+            for (device::mask_parts const& masks : some_of(device::masks_of(kernel.masks, shape), random)) {
                 problem p = device::random_problem(kernel, static_cast<int>(shape.keys), random);
                 problem plain;
                 plain.shape = shape;
@@ -55,10 +74,14 @@ SMX_DEVICE_TEST(correctness, masks) {
         }
     }
 }
+SMX_DEVICE_TEST(correctness, masks_in_the_first_quarter) { check_masks(where, 0); }
+SMX_DEVICE_TEST(correctness, masks_in_the_second_quarter) { check_masks(where, 1); }
+SMX_DEVICE_TEST(correctness, masks_in_the_third_quarter) { check_masks(where, 2); }
+SMX_DEVICE_TEST(correctness, masks_in_the_last_quarter) { check_masks(where, 3); }
 
-SMX_DEVICE_TEST(correctness, scores) {
-    support::random_stream random(23);
-    for (runner const& kernel : device::kernels_of(where)) {
+void check_scores(device::space& where, int quarter) {
+    support::random_stream random(23 + 100 * quarter);
+    for (runner const& kernel : quarter_of_kernels(where, quarter)) {
         bool right = true;
         for (support::pattern scores : support::all_patterns) {
             for (int cols : {3, 100}) {
@@ -75,5 +98,9 @@ SMX_DEVICE_TEST(correctness, scores) {
         }
     }
 }
+SMX_DEVICE_TEST(correctness, scores_in_the_first_quarter) { check_scores(where, 0); }
+SMX_DEVICE_TEST(correctness, scores_in_the_second_quarter) { check_scores(where, 1); }
+SMX_DEVICE_TEST(correctness, scores_in_the_third_quarter) { check_scores(where, 2); }
+SMX_DEVICE_TEST(correctness, scores_in_the_last_quarter) { check_scores(where, 3); }
 
 }  // namespace

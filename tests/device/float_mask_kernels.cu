@@ -17,8 +17,9 @@ runner_list kernels_of() {
 }  // namespace
 
 runner_list float_mask_kernels() {
-    return kernels_of<family::causal, family::lengths, family::flags, family::hidden_flags, family::bias,
-                      family::half_bias, family::either_of, family::two_ends, family::written, family::predicate>();
+    return kernels_of<family::causal, family::lengths, family::flags, family::hidden_flags, family::bits, family::bias,
+                      family::half_bias, family::structured_bits, family::either_of, family::either_bits,
+                      family::two_ends, family::written, family::predicate>();
 }
 
 }  // namespace device

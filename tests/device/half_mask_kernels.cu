@@ -7,8 +7,9 @@ namespace {
 
 using few =
     smx::kernel_list<smx::resident<smx::warp_group<4>, 8, 2>, smx::resident<smx::block_group<64>, 8, 2>,
-                     smx::compact<smx::warp_group<32>, 8, 3>, smx::resident<smx::cluster_group<64, 2>, 8, 2>,
-                     smx::chunked_staged<smx::block_group<128>, 8, 2>, smx::chunked_online<smx::warp_group<32>, 8, 2>>;
+                     smx::compact<smx::warp_group<32>, 8, 3>, smx::deep<smx::block_group<64>, 8, 1, 4>,
+                     smx::resident<smx::cluster_group<64, 2>, 8, 2>, smx::chunked_staged<smx::block_group<128>, 8, 2>,
+                     smx::chunked_online<smx::warp_group<32>, 8, 2>>;
 
 template <family... Families>
 runner_list kernels_of() {
@@ -20,8 +21,9 @@ runner_list kernels_of() {
 }  // namespace
 
 runner_list half_mask_kernels() {
-    return kernels_of<family::causal, family::lengths, family::flags, family::hidden_flags, family::bias,
-                      family::half_bias, family::either_of, family::two_ends, family::written, family::predicate>();
+    return kernels_of<family::causal, family::lengths, family::flags, family::hidden_flags, family::bits, family::bias,
+                      family::half_bias, family::structured_bits, family::either_of, family::either_bits,
+                      family::two_ends, family::written, family::predicate>();
 }
 
 }  // namespace device

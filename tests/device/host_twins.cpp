@@ -67,12 +67,12 @@ runner_list all_twins() {
         twin<float, half, family::none, factor_type::device, smx::hidden::zeros, sums::in_float>(),
         twin<double, double, family::none, factor_type::head, smx::hidden::zeros, sums::in_float>(),
     };
-    all = joined(all,
-                 twins<half, family::causal, family::lengths, family::flags, family::hidden_flags, family::bias,
-                       family::half_bias, family::either_of, family::two_ends, family::written, family::predicate>());
-    return joined(all,
-                  twins<float, family::causal, family::lengths, family::flags, family::hidden_flags, family::bias,
-                        family::half_bias, family::either_of, family::two_ends, family::written, family::predicate>());
+    all = joined(all, twins<half, family::causal, family::lengths, family::flags, family::hidden_flags, family::bits,
+                            family::bias, family::half_bias, family::structured_bits, family::either_of,
+                            family::either_bits, family::two_ends, family::written, family::predicate>());
+    return joined(all, twins<float, family::causal, family::lengths, family::flags, family::hidden_flags, family::bits,
+                             family::bias, family::half_bias, family::structured_bits, family::either_of,
+                             family::either_bits, family::two_ends, family::written, family::predicate>());
 }
 
 }  // namespace

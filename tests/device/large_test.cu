@@ -200,7 +200,8 @@ void run_known(known_rows known) {
 TEST_F(large, two_million_rows) { run_known<smx::half>({2097156, 1024, false}); }
 TEST_F(large, two_million_rows_and_a_mask_as_large) { run_known<smx::half>({2097156, 1024, true}); }
 TEST_F(large, rows_longer_than_shared_memory) { run_known<smx::half>({16384, 133120, false}); }
-TEST_F(large, rows_longer_than_a_cluster) { run_known<smx::half>({8192, 266240, false}); }
+TEST_F(large, rows_in_a_cluster_and_its_shared_memory) { run_known<smx::half>({8192, 266240, false}); }
+TEST_F(large, rows_longer_than_a_cluster) { run_known<smx::half>({1024, 2129920, false}); }
 TEST_F(large, one_row_of_2_to_the_27_columns) { run_known<float>({1, 1 << 27, false}); }
 
 // One column: every probability is 1.

@@ -67,6 +67,29 @@ SMX_DEVICE_TEST(layout, masks_in_every_phase) {
     }
 }
 
+// Packs begin at every bit of a byte, and rows of bits at any byte.
+SMX_DEVICE_TEST(layout, bits_in_every_phase) {
+    using device::family;
+    for (runner const& kernel : device::kernels_of(where)) {
+        if (kernel.masks != family::bits && kernel.masks != family::structured_bits) continue;
+        bool right = true;
+        for (int64 cols : {1, 7, 67, 1001}) {
+            for (int phase = 0; phase < 8; ++phase) {
+                if (!device::can_take(kernel, cols, where) || !right) continue;
+                problem p;
+                p.shape = {1, 2, 3, cols};
+                p.seed = 40;
+                p.x_phase = phase;
+                p.exact = true;
+                p.masks.bits = {device::form::head_query_key, phase * 3 % 4, phase % 3};
+                p.masks.lengths =
+                    kernel.masks == family::bits ? device::lengths_kind::none : device::lengths_kind::left;
+                right = device::is_right(p, kernel, where);
+            }
+        }
+    }
+}
+
 SMX_DEVICE_TEST(layout, everything_out_of_phase) {
     support::random_stream random(33);
     for (runner const& kernel : device::chosen_kernels()) {
@@ -208,18 +231,16 @@ SMX_DEVICE_TEST(layout, broadcast_masks) {
                 p.factor_on_device = kernel.factor == device::factor_type::device;
                 using device::family;
                 family const m = kernel.masks;
-                bool const has_tensor = m == family::flags || m == family::hidden_flags || m == family::bias ||
-                                        m == family::half_bias || m == family::composed || m == family::either_of ||
-                                        m == family::two_ends;
-                if (!has_tensor) continue;
+                bool const has_bits = m == family::bits || m == family::structured_bits || m == family::either_bits;
+                bool const selects =
+                    device::selects_by_tensor(m) || has_bits || m == family::composed || m == family::either_of;
+                bool const biases = m == family::bias || m == family::half_bias || m == family::two_ends;
+                if ((!selects && !biases) || (has_bits && axes == device::form::batch_query)) continue;
                 device::mask_tensor_layout const layout{axes, 0, 0};
-                if (kernel.masks == family::flags || kernel.masks == family::composed ||
-                    kernel.masks == family::either_of)
-                    p.masks.flags = layout;
-                if (kernel.masks == family::hidden_flags) p.masks.hidden_flags = layout;
-                if (kernel.masks == family::bias || kernel.masks == family::composed) p.masks.bias = layout;
-                if (kernel.masks == family::half_bias || kernel.masks == family::two_ends) p.masks.half_bias = layout;
-                if (kernel.masks == family::either_of || kernel.masks == family::two_ends)
+                if (selects) device::selecting_tensor(p.masks, m) = layout;
+                if (m == family::bias || m == family::composed) p.masks.bias = layout;
+                if (m == family::half_bias || m == family::two_ends) p.masks.half_bias = layout;
+                if (m == family::either_of || m == family::either_bits || m == family::two_ends)
                     p.masks.lengths = device::lengths_kind::right;
                 right = device::is_right(p, kernel, where);
             }

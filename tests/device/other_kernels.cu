@@ -10,6 +10,7 @@ using smx::chunked_online;
 using smx::chunked_staged;
 using smx::cluster_group;
 using smx::compact;
+using smx::deep;
 using smx::resident;
 using smx::thread_group;
 using smx::warp_group;
@@ -36,10 +37,14 @@ using compact_list = smx::kernel_list<compact<thread_group, 8, 2>, compact<warp_
                                       compact<warp_group<8>, 2, 5>, compact<warp_group<32>, 16, 2>,
                                       compact<block_group<96>, 4, 7>, compact<cluster_group<64, 4>, 8, 12>>;
 
-using keep_list =
-    smx::kernel_list<resident<thread_group, 4, 8>, compact<block_group<64>, 8, 2>, resident<warp_group<8>, 8, 4>,
-                     resident<block_group<64>, 8, 2>, resident<cluster_group<64, 4>, 8, 1>,
-                     chunked_staged<warp_group<32>, 8, 1>, chunked_online<block_group<64>, 8, 1>>;
+// Scores that wait in registers and, behind them, in shared memory.
+using deep_list = smx::kernel_list<deep<block_group<64>, 8, 2, 3>, deep<block_group<96>, 2, 1, 9>,
+                                   deep<cluster_group<64, 4>, 8, 3, 6>, deep<cluster_group<96, 16>, 4, 2, 2>>;
+
+using keep_list = smx::kernel_list<resident<thread_group, 4, 8>, deep<block_group<64>, 8, 1, 3>,
+                                   compact<block_group<64>, 8, 2>, resident<warp_group<8>, 8, 4>,
+                                   resident<block_group<64>, 8, 2>, resident<cluster_group<64, 4>, 8, 1>,
+                                   chunked_staged<warp_group<32>, 8, 1>, chunked_online<block_group<64>, 8, 1>>;
 
 using scale_list = smx::kernel_list<resident<warp_group<16>, 8, 2>, compact<warp_group<16>, 8, 2>,
                                     chunked_online<block_group<64>, 8, 1>>;
@@ -59,6 +64,10 @@ runner_list other_kernels() {
           kernels<double, double, family::structured>(cluster_list()),
           kernels<smx::half, smx::half, family::structured>(compact_list()),
           kernels<smx::bfloat16, smx::bfloat16, family::flags>(compact_list()),
+          kernels<smx::half, smx::half, family::structured>(deep_list()),
+          kernels<smx::bfloat16, float, family::structured>(deep_list()),
+          kernels<float, float, family::composed>(deep_list()),
+          kernels<double, double, family::structured>(deep_list()),
           kernels<smx::half, smx::half, family::composed>(packed_list<8>()),
           kernels<float, float, family::none, factor_type::fixed, smx::hidden::zeros, sums::none>(packed_list<4>()),
           kernels<double, double, family::structured>(packed_list<2>()),

@@ -211,6 +211,36 @@ image flag_image(mask_tensor_layout const& layout, problem const& p, bool nonzer
     return result;
 }
 
+// Bits in words of that many bytes, set for visible columns or for hidden ones.
+image bit_image(mask_tensor_layout const& layout, problem const& p, int word, bool set_is_visible,
+                unsigned long long seed) {
+    smx::extents shape = p.shape;
+    shape.keys = (shape.keys + 8 * word - 1) / (8 * word);
+    smx::strides step = strides_of(layout, shape);
+    step.key = 1;
+    image result = blank(shape, step, word, layout.phase * word, p.exact ? 0 : 64);
+    if (result.memory.empty()) return result;
+    support::random_stream random(seed);
+    for (unsigned char& byte : result.memory)
+        byte = static_cast<unsigned char>(random.bits());  // gaps, and what lies behind the keys of a row
+    smx::extents const own = distinct(p.shape, step);
+    for_each_row(own, [&](int64 b, int64 h, int64 q) {
+        row_mix const mix = draw_mix(random);
+        for (int64 k = 0; k < own.keys; ++k) {
+            bool visible = mix == row_mix::all || (mix == row_mix::some && random.coin());
+            if (layout.axes == form::absent) {
+                visible = true;
+            } else if (p.masks.flag) {
+                visible = p.masks.flag(b, h, q, static_cast<int>(k));
+            }
+            unsigned char& byte = result.pointer(b, h, q, 0)[k / 8];
+            unsigned const bit = 1U << (k % 8);
+            byte = static_cast<unsigned char>(visible == set_is_visible ? byte | bit : byte & ~bit);
+        }
+    });
+    return result;
+}
+
 image bias_image(mask_tensor_layout const& layout, problem const& p, storage type, unsigned long long seed) {
     smx::strides const step = strides_of(layout, p.shape);
     int const element = bytes_of(type);
@@ -300,21 +330,21 @@ std::string in_words(problem const& p) {
     if (m.causal == causal_kind::diagonal) text += ", causal diagonal " + std::to_string(m.diagonal);
     if (m.lengths == lengths_kind::right) text += ", padded right";
     if (m.lengths == lengths_kind::left) text += ", padded left";
-    text += in_words(m.flags, "mask") + in_words(m.hidden_flags, "hidden_where") + in_words(m.bias, "bias") +
-            in_words(m.half_bias, "half bias");
+    text += in_words(m.flags, "mask") + in_words(m.hidden_flags, "hidden_where") + in_words(m.bits, "bits") +
+            in_words(m.bias, "bias") + in_words(m.half_bias, "half bias");
     return text + ", seed " + std::to_string(p.seed);
 }
 
 struct execution::images {
-    image x, y, flags, hidden_flags, bias, half_bias;
+    image x, y, flags, hidden_flags, bits, bias, half_bias;
     std::vector<int> lengths;
     std::vector<float> factors;
     bytes sums;
     std::size_t sums_origin = 0;
     bytes x_before, y_before;
 
-    std::unique_ptr<placed> x_at, y_at, flags_at, hidden_flags_at, bias_at, half_bias_at, lengths_at, factors_at,
-        sums_at;
+    std::unique_ptr<placed> x_at, y_at, flags_at, hidden_flags_at, bits_at, bias_at, half_bias_at, lengths_at,
+        factors_at, sums_at;
 };
 
 namespace {
@@ -322,12 +352,13 @@ namespace {
 // What a row can see, from the description alone.
 class visibility {
 public:
-    visibility(problem const& p, family masks, image const& flags, image const& hidden_flags, image const& bias,
-               image const& half_bias, std::vector<int> const& lengths)
+    visibility(problem const& p, family masks, image const& flags, image const& hidden_flags, image const& bits,
+               image const& bias, image const& half_bias, std::vector<int> const& lengths)
         : p_(p),
           family_(masks),
           flags_(flags),
           hidden_flags_(hidden_flags),
+          bits_(bits),
           bias_(bias),
           half_bias_(half_bias),
           lengths_(lengths) {}
@@ -341,6 +372,8 @@ public:
                 return true;
             case family::either_of:
                 return in_length(b, k) || flag(b, h, q, k) || in_window(q, k);
+            case family::either_bits:
+                return in_length(b, k) || !bit(b, h, q, k);
             case family::two_ends:
                 return in_triangle(q, k) || in_length(b, k);
             case family::written:
@@ -351,12 +384,16 @@ public:
                 return *hidden_flags_.pointer(b, h, q, k) == 0;
             case family::flags:
                 return flag(b, h, q, k);
+            case family::bits:
+                return bit(b, h, q, k);
             case family::causal:
                 return in_triangle(q, k);
             case family::lengths:
                 return in_length(b, k);
             case family::structured:
                 return in_triangle(q, k) && in_length(b, k);
+            case family::structured_bits:
+                return in_triangle(q, k) && in_length(b, k) && bit(b, h, q, k);
             case family::composed:
                 break;
         }
@@ -398,6 +435,10 @@ private:
         return p_.masks.lengths == lengths_kind::right ? k < length : k >= p_.shape.keys - length;
     }
     bool flag(int64 b, int64 h, int64 q, int k) const { return *flags_.pointer(b, h, q, k) != 0; }
+    bool bit(int64 b, int64 h, int64 q, int k) const {
+        unsigned const byte = bits_.pointer(b, h, q, 0)[k / 8];
+        return (byte >> (k % 8) & 1U) != 0;
+    }
     bool in_window(int64 q, int k) const {
         int64 const place = q * p_.shape.keys / p_.shape.queries;
         return k >= place - p_.masks.window && k < place + p_.masks.window && k % 3 != 1;
@@ -407,6 +448,7 @@ private:
     family family_;
     image const& flags_;
     image const& hidden_flags_;
+    image const& bits_;
     image const& bias_;
     image const& half_bias_;
     std::vector<int> const& lengths_;
@@ -446,6 +488,8 @@ execution::execution(problem const& p, runner const& r, space& where)
     i.hidden_flags = flag_image(p.masks.hidden_flags, p, false, random.bits());
     i.bias = bias_image(p.masks.bias, p, storage::f32, random.bits());
     i.half_bias = bias_image(p.masks.half_bias, p, storage::f16, random.bits());
+    bool const bits_hide = r.masks == family::either_bits;
+    i.bits = bit_image(p.masks.bits, p, bits_hide ? int{sizeof(unsigned)} : 1, !bits_hide, random.bits());
 
     // y: canaries everywhere but in its elements, which are poisoned.
     smx::strides const y_step = or_packed(p.y_step, shape);
@@ -459,7 +503,7 @@ execution::execution(problem const& p, runner const& r, space& where)
     // x: scores where a row sees them, poison everywhere else.
     smx::strides const x_step = p.in_place ? y_step : or_packed(p.x_step, shape);
     i.x = blank(shape, x_step, x_element, p.x_phase * x_element, 0);
-    visibility const mask(p, r.masks, i.flags, i.hidden_flags, i.bias, i.half_bias, i.lengths);
+    visibility const mask(p, r.masks, i.flags, i.hidden_flags, i.bits, i.bias, i.half_bias, i.lengths);
     smx::extents const own = distinct(shape, x_step);
     std::vector<bool> seen(i.x.memory.size());
     for_each_row(shape, [&](int64 b, int64 h, int64 q) {
@@ -511,6 +555,7 @@ execution::execution(problem const& p, runner const& r, space& where)
     i.y_at = place(i.y.memory);
     i.flags_at = place(i.flags.memory);
     i.hidden_flags_at = place(i.hidden_flags.memory);
+    i.bits_at = place(i.bits.memory);
     i.bias_at = place(i.bias.memory);
     i.half_bias_at = place(i.half_bias.memory);
     i.lengths_at = place(bytes_of_all(i.lengths));
@@ -537,6 +582,8 @@ execution::execution(problem const& p, runner const& r, space& where)
                                  p.masks.lengths == lengths_kind::left ? smx::padding::left : smx::padding::right);
     c.flags = smx::mask_tensor(at_origin(*i.flags_at, i.flags), i.flags.step);
     c.hidden_flags = smx::hidden_where(at_origin(*i.hidden_flags_at, i.hidden_flags), i.hidden_flags.step);
+    c.bits = smx::mask_bits(at_origin(*i.bits_at, i.bits), i.bits.step);
+    c.hidden_bits = smx::hidden_bits(reinterpret_cast<unsigned const*>(at_origin(*i.bits_at, i.bits)), i.bits.step);
     c.bias = smx::bias_tensor(reinterpret_cast<float const*>(at_origin(*i.bias_at, i.bias)), i.bias.step);
     c.half_bias =
         smx::bias_tensor(reinterpret_cast<smx::half const*>(at_origin(*i.half_bias_at, i.half_bias)), i.half_bias.step);
@@ -617,7 +664,7 @@ std::string execution::difference() const {
     support::empty_gives const rule = problem_.when_empty == smx::empty_row::zeros ? support::empty_gives::zeros
                                       : problem_.when_empty == smx::empty_row::nan ? support::empty_gives::nan
                                                                                    : support::empty_gives::uniform;
-    visibility const mask(problem_, runner_.masks, i.flags, i.hidden_flags, i.bias, i.half_bias, i.lengths);
+    visibility const mask(problem_, runner_.masks, i.flags, i.hidden_flags, i.bits, i.bias, i.half_bias, i.lengths);
     bool const keeps = runner_.hidden == smx::hidden::keep;
 
     auto const difference_in = [&](int64 index) -> std::string {
@@ -729,6 +776,13 @@ std::vector<mask_parts> masks_of(family which, smx::extents shape) {
             ++number;
         }
     };
+    auto const bits = [&](auto&& add) {
+        tensors([&](mask_tensor_layout const& layout) {
+            mask_parts m;
+            m.bits = layout;
+            if (layout.axes != form::batch_query) add(m);
+        });
+    };
     auto const keep = [&](mask_parts const& m) { all.push_back(m); };
 
     switch (which) {
@@ -754,6 +808,24 @@ std::vector<mask_parts> masks_of(family which, smx::extents shape) {
                                                  : m.half_bias) = layout;
                 all.push_back(m);
             });
+            break;
+        case family::bits:
+            bits(keep);
+            break;
+        case family::structured_bits:
+            all.push_back({});
+            diagonals([&](mask_parts m) {
+                m.bits = {form::query_key, 3, 1};
+                paddings(m, keep);
+            });
+            bits([&](mask_parts m) {
+                m.causal = causal_kind::bottom_right;
+                all.push_back(m);
+                paddings(m, keep);
+            });
+            break;
+        case family::either_bits:
+            bits([&](mask_parts const& m) { paddings(m, keep); });
             break;
         case family::structured:
             all.push_back({});

@@ -44,12 +44,31 @@ struct mask_parts {
     lengths_kind lengths = lengths_kind::none;
     std::vector<int> length_of_batch;  // drawn at random where empty
     mask_tensor_layout flags, hidden_flags, bias, half_bias;
+    mask_tensor_layout bits;  // its elements are words; a key stride of 0 is none of its forms
     std::function<bool(int64 b, int64 h, int64 q, int k)>
         flag;  // drawn at random where empty; only of indices the form has
     std::function<double(int64 b, int64 h, int64 q, int k)> added;  // the same, for either bias
     int window = 5;
     int period = 3;
 };
+
+// The tensor that says what a family sees.
+inline mask_tensor_layout& selecting_tensor(mask_parts& m, family which) {
+    switch (which) {
+        case family::hidden_flags:
+            return m.hidden_flags;
+        case family::bits:
+        case family::structured_bits:
+        case family::either_bits:
+            return m.bits;
+        default:
+            return m.flags;
+    }
+}
+// Whether it alone says so.
+inline bool selects_by_tensor(family which) {
+    return which == family::flags || which == family::hidden_flags || which == family::bits;
+}
 
 struct problem {
     smx::extents shape;

@@ -93,8 +93,7 @@ SMX_DEVICE_TEST(published_faults, packed_halves_swapped) {
 // The mask is walked as if it had the shape of x: broadcast ones end long before.
 SMX_DEVICE_TEST(published_faults, broadcast_mask_read_past_its_end) {
     for (runner const& kernel : device::kernels_of(where)) {
-        if (kernel.masks != family::flags && kernel.masks != family::hidden_flags && kernel.masks != family::composed)
-            continue;
+        if (!device::selects_by_tensor(kernel.masks) && kernel.masks != family::composed) continue;
         bool right = true;
         for (int64 cols : {7, 200}) {
             for (device::form axes :
@@ -104,7 +103,7 @@ SMX_DEVICE_TEST(published_faults, broadcast_mask_read_past_its_end) {
                 if (!device::can_take(kernel, cols, where) || !right) continue;
                 p.exact = true;
                 p.seed = 71;
-                (kernel.masks == family::hidden_flags ? p.masks.hidden_flags : p.masks.flags) = {axes, 0, 0};
+                device::selecting_tensor(p.masks, kernel.masks) = {axes, 0, 0};
                 p.masks.flag = [](int64 b, int64, int64 q, int k) { return (k + q + 3 * b) % 4 != 0; };
                 right = device::is_right(p, kernel, where);
             }
@@ -135,13 +134,12 @@ SMX_DEVICE_TEST(published_faults, fully_masked_row_is_nan) {
 // -10000 or -1e9 in place of exclusion: the visible score is lower than that.
 SMX_DEVICE_TEST(published_faults, fill_in_place_of_exclusion) {
     for (runner const& kernel : device::kernels_of(where)) {
-        if (kernel.masks != family::flags && kernel.masks != family::hidden_flags) continue;
+        if (!device::selects_by_tensor(kernel.masks)) continue;
         for (double visible : {-20480.0, -61440.0, -1e30}) {
             if (!device::can_take(kernel, 2, where) || (visible < -65504 && kernel.x == device::storage::f16)) continue;
             problem p;
             p.shape = {1, 2};
-            (kernel.masks == family::hidden_flags ? p.masks.hidden_flags : p.masks.flags) = {device::form::query_key, 0,
-                                                                                             0};
+            device::selecting_tensor(p.masks, kernel.masks) = {device::form::query_key, 0, 0};
             p.masks.flag = [](int64, int64, int64, int k) { return k == 0; };
             p.score = [=](int64, int64, int64, int k) { return k == 0 ? visible : 5.0; };
             device::execution one(p, device::at(where, kernel), where);

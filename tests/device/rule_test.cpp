@@ -54,6 +54,11 @@ bool hides_all(problem& p, family masks, int way) {
             p.masks.bias = {way % 2 == 0 ? device::form::query_key : device::form::batch_query, 0, 0};
             p.masks.added = [](int64, int64, int64, int) { return -infinity; };
             return true;
+        case family::bits:
+        case family::structured_bits:
+            p.masks.bits = {device::form::query_key, way % 2, 0};
+            p.masks.flag = [](int64, int64, int64, int) { return false; };
+            return true;
         case family::half_bias:
         case family::two_ends:
             p.masks.half_bias = {device::form::query_key, 0, 0};
@@ -151,11 +156,10 @@ SMX_DEVICE_TEST(rule, nan_and_infinity_stay_in_their_row) {
 // Hidden scores are NaN in every problem of these tests (the harness sees to it); here a visible one lies beside each.
 SMX_DEVICE_TEST(rule, hidden_nan_does_not_leak) {
     for (runner const& kernel : device::kernels_of(where)) {
-        if (kernel.masks != family::flags && kernel.masks != family::hidden_flags && kernel.masks != family::composed)
-            continue;
+        if (!device::selects_by_tensor(kernel.masks) && kernel.masks != family::composed) continue;
         if (!device::can_take(kernel, 3, where)) continue;
         problem p = small(kernel, {1, 1, 1, 3}, 55);
-        (kernel.masks == family::hidden_flags ? p.masks.hidden_flags : p.masks.flags) = {device::form::query_key, 0, 0};
+        device::selecting_tensor(p.masks, kernel.masks) = {device::form::query_key, 0, 0};
         p.masks.flag = [](int64, int64, int64, int k) { return k != 1; };
         p.score = [](int64, int64, int64, int k) { return 1.0 + (k == 2 ? 1.0 : 0.0); };
         device::execution one(p, device::at(where, kernel), where);
@@ -219,12 +223,10 @@ SMX_DEVICE_TEST(rule, one_column_is_one) { gives(where, {-3}, {1}, 0.5, 3); }
 // A hidden score stays hidden however small the factor is, and a factor of 0 makes all visible scores equal.
 SMX_DEVICE_TEST(rule, small_factors_do_not_show_hidden_scores) {
     for (runner const& kernel : device::kernels_of(where)) {
-        bool const selects = kernel.masks == family::flags || kernel.masks == family::hidden_flags;
-        if (!selects || !device::can_take(kernel, 5, where)) continue;
+        if (!device::selects_by_tensor(kernel.masks) || !device::can_take(kernel, 5, where)) continue;
         for (double factor : {1e-5, 0.0, -0.0}) {
             problem p = small(kernel, {1, 1, 1, 5}, 61);
-            (kernel.masks == family::hidden_flags ? p.masks.hidden_flags : p.masks.flags) = {device::form::query_key, 0,
-                                                                                             0};
+            device::selecting_tensor(p.masks, kernel.masks) = {device::form::query_key, 0, 0};
             p.masks.flag = [](int64, int64, int64, int k) { return k < 3; };
             p.score = [&](int64, int64, int64, int k) {
                 return factor != 0.0 ? 0.0 : k == 0 ? 60000.0 : k == 1 ? -60000.0 : 1.0;
@@ -311,9 +313,9 @@ SMX_DEVICE_TEST(rule, causal_diagonals) {
 // Padding takes no part: the visible columns of a padded row are those of the shorter row.
 SMX_DEVICE_TEST(rule, padding_changes_nothing) {
     for (runner const& kernel : device::kernels_of(where)) {
-        bool const tests_flags = kernel.masks == family::flags;
+        bool const selects = device::selects_by_tensor(kernel.masks);
         bool const has_lengths = kernel.masks == family::lengths || kernel.masks == family::structured;
-        if ((!tests_flags && !has_lengths) || !device::can_take(kernel, 32, where)) continue;
+        if ((!selects && !has_lengths) || !device::can_take(kernel, 32, where)) continue;
         auto const score = [](int k) { return 0.5 * ((k * 7) % 5); };
         problem p = small(kernel, {1, 1, 1, 5}, 60);
         p.score = [&](int64, int64, int64, int k) { return score(k); };
@@ -326,7 +328,7 @@ SMX_DEVICE_TEST(rule, padding_changes_nothing) {
                 padded.masks.lengths = first == 0 ? device::lengths_kind::right : device::lengths_kind::left;
                 padded.masks.length_of_batch = {5};
             } else {
-                padded.masks.flags = {device::form::query_key, 0, 0};
+                device::selecting_tensor(padded.masks, kernel.masks) = {device::form::query_key, 0, 0};
                 padded.masks.flag = [=](int64, int64, int64, int k) { return k >= first && k < first + 5; };
             }
             device::execution one(padded, device::at(where, kernel), where);

@@ -78,6 +78,14 @@ std::vector<int> edges_of(runner const& kernel, space& where) {
         if (p.blocks > 1) {
             for (int blocks : {1, 2, 3, p.blocks - 1}) around(p.columns() / p.blocks * blocks);
         }
+        if (p.behind > 0) {  // where the registers end, and the first round behind them
+            int64 const round = int64{p.lanes} / p.blocks * p.vec;
+            for (int64 blocks : {1, 2, 3, p.blocks}) {
+                if (blocks > p.blocks) continue;
+                for (int64 rounds : {p.packs, p.packs + 1}) around(blocks * rounds * round);
+                lengths.insert(blocks * p.packs * round + p.vec - 1);
+            }
+        }
         if (p.body == smx::body_kind::staged || p.body == smx::body_kind::online) {
             lengths.insert({p.columns() + p.vec - 1, 2 * p.columns() - 1, 2 * p.columns(), 2 * p.columns() + p.vec,
                             3 * p.columns() + 5});

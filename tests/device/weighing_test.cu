@@ -50,8 +50,9 @@ TEST_F(weighing, of_finite_scores_is_exp_of_the_difference) {
                 if (!std::isfinite(max * factor)) continue;
                 float const step = std::fabs(max) * 0x1p-23f;
                 for (float below : {0.0f, step, 2 * step, 1000 * step, 0.5f / factor, 3.0f / factor, 40.0f / factor,
-                                    std::fabs(max), 2 * std::fabs(max)})
-                    questions.push_back({max - below, max, factor});
+                                    std::fabs(max), 2 * std::fabs(max)}) {
+                    if (std::isfinite(max - below)) questions.push_back({max - below, max, factor});
+                }
             }
         }
     }
@@ -62,14 +63,21 @@ TEST_F(weighing, of_finite_scores_is_exp_of_the_difference) {
         double const exponent =
             (static_cast<double>(q.score) - static_cast<double>(q.max)) * static_cast<double>(q.factor);
         double const want = std::exp(exponent);
-        // The slope is rounded, as are the exponent and what is left of it for the largest; 2^-32 is less than 16 bits
-        // can show.
-        double const bound = want * (2e-7 * (2 - exponent) + 1e-6) + 0x1p-32;
+        // The slope is rounded, as are the exponent and what is left of it for the largest, which may be 64 either way:
+        // what is less than 2^-62 is 0, and less than 16 bits can show.
+        double const bound = want * (2e-7 * (2 - std::fmax(exponent, -80.0)) + 1e-6) + 0x1p-62;
         if (want > 1e-6 && want < 1) ++seen;
         ASSERT_LE(std::fabs(static_cast<double>(weights[i]) - want), bound)
             << "score " << q.score << ", max " << q.max << ", factor " << q.factor;
     }
     EXPECT_GT(seen, 1000);
+}
+
+// A factor takes the largest to infinity: its weight beside itself is a number all the same, and what the row makes of
+// it is for the statistics to say.
+TEST_F(weighing, of_a_product_beyond_the_largest_float) {
+    for (float weight : ask({{-3.3e38f, -3.3e38f, 4.0f}, {-10.0f, -10.0f, 8e37f}, {-3.3e38f, -3.3e38f, 8e37f}}))
+        EXPECT_EQ(weight, 1.0f);
 }
 
 TEST_F(weighing, of_what_is_hidden_or_not_finite) {

@@ -54,6 +54,29 @@ using resident_body = resident_keeping<smx::kept::scores>;
 using resident_weights_body = resident_keeping<smx::kept::weights>;
 using compact_body = resident_keeping<smx::kept::stored>;  // for masks that do not bias
 
+// Some packs of a row wait behind the registers, in memory.
+template <smx::kept Kept, int Behind>
+struct deep_body {
+    static constexpr bool has_capacity = true;
+    static constexpr smx::kept keeps = Kept;
+    static constexpr bool knows_mask = true;
+    static constexpr int behind = Behind;
+
+    template <class Tile>
+    static std::size_t memory(int) {
+        return std::size_t{Tile::lanes} * Behind * sizeof(typename Tile::held_pack);
+    }
+    template <class Tile, class Group, class... Arguments>
+    static auto run(Group& g, void* memory, Arguments const&... arguments) {
+        return smx::softmax_row<Tile>(g, arguments..., memory);
+    }
+};
+
+template <class Body, class = void>
+constexpr int behind_of = 0;
+template <class Body>
+constexpr int behind_of<Body, std::void_t<decltype(Body::behind)>> = Body::behind;
+
 struct staged_body {
     static constexpr bool has_capacity = false;
     static constexpr smx::kept keeps = smx::staged<float>::keeps;
@@ -93,7 +116,8 @@ using tile_of = smx::tile<Numbers::lanes, Numbers::vec, Numbers::packs, typename
                           : Numbers::vec * Numbers::packs <= 32 ? smx::hidden_packs::computed
                                                                 : smx::hidden_packs::skipped,
                           Body::knows_mask && Biases ? smx::product::until_biased : smx::product::until_weighed,
-                          std::conditional_t<Body::keeps == smx::kept::stored, X, typename Numbers::compute>>;
+                          std::conditional_t<Body::keeps == smx::kept::stored, X, typename Numbers::compute>,
+                          smx::row_ends::single, smx::exponent::of_difference, behind_of<Body>>;
 
 // Where x and y of a row start, in elements from a 64-byte boundary, and how the row is asked for.
 struct row_options {

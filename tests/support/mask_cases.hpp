@@ -1,4 +1,5 @@
-// Every mask of smx twice: as the library's value and as a plain predicate, over one set of lengths, flags and biases.
+// Every mask of smx twice: as the library's value and as a plain predicate, over one set of lengths, flags, bits and
+// biases.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +18,18 @@ struct mask_material {
     fenced_buffer<int> lengths;          // [batch], some empty, some beyond the keys
     fenced_buffer<unsigned char> flags;  // [batch, 1, queries, keys]
     fenced_buffer<float> biases;         // [1, heads, queries, keys], some -infinity
-    smx::strides flag_steps, bias_steps;
+    fenced_buffer<unsigned char> bits;   // [batch, 1, queries, bytes]
+    smx::strides flag_steps, bias_steps, bit_steps;
 
     mask_material(shape4 const& of, unsigned long long seed)
         : shape(of),
           lengths(static_cast<std::size_t>(of.batch)),
           flags(static_cast<std::size_t>(of.batch * of.queries * of.keys)),
           biases(static_cast<std::size_t>(of.heads * of.queries * of.keys)),
+          bits(static_cast<std::size_t>(of.batch * of.queries * bytes_of_bits(of))),
           flag_steps{of.queries * of.keys, 0, of.keys, 1},
-          bias_steps{0, of.queries * of.keys, of.keys, 1} {
+          bias_steps{0, of.queries * of.keys, of.keys, 1},
+          bit_steps{of.queries * bytes_of_bits(of), 0, bytes_of_bits(of), 1} {
         random_stream random(seed);
         for (std::size_t b = 0; b < lengths.size(); ++b) {
             int const choice = random.below(8);
@@ -41,12 +45,19 @@ struct mask_material {
             biases[at] =
                 random.coin(0.2) ? -std::numeric_limits<float>::infinity() : static_cast<float>(random.normal());
         }
+        for (std::size_t at = 0; at < bits.size(); ++at) bits[at] = static_cast<unsigned char>(random.bits());
     }
+
+    static index bytes_of_bits(shape4 const& of) { return (of.keys + 7) / 8; }
 
     bool in_length(index b, int k) const { return k < lengths[static_cast<std::size_t>(b)]; }
     bool in_left_padded(index b, int k) const { return k >= shape.keys - lengths[static_cast<std::size_t>(b)]; }
     bool flag(index b, index q, int k) const {
         return flags[static_cast<std::size_t>(b * flag_steps.batch + q * flag_steps.query + k)] != 0;
+    }
+    bool bit(index b, index q, int k) const {
+        unsigned const byte = bits[static_cast<std::size_t>(b * bit_steps.batch + q * bit_steps.query + k / 8)];
+        return (byte >> (k % 8) & 1U) != 0;
     }
     double bias(index h, index q, int k) const {
         return static_cast<double>(biases[static_cast<std::size_t>(h * bias_steps.head + q * bias_steps.query + k)]);
@@ -153,6 +164,16 @@ struct hidden_flags_case : unbiased_case {
     static bool visible(mask_material const& m, index b, index, index q, int k) { return !m.flag(b, q, k); }
 };
 
+struct visible_bits_case : unbiased_case {
+    static auto mask(mask_material const& m) { return smx::mask_bits(m.bits.data(), m.bit_steps); }
+    static bool visible(mask_material const& m, index b, index, index q, int k) { return m.bit(b, q, k); }
+};
+
+struct hidden_bits_case : unbiased_case {
+    static auto mask(mask_material const& m) { return smx::hidden_bits(m.bits.data(), m.bit_steps); }
+    static bool visible(mask_material const& m, index b, index, index q, int k) { return !m.bit(b, q, k); }
+};
+
 struct bias_case {
     static auto mask(mask_material const& m) { return smx::bias_tensor(m.biases.data(), m.bias_steps); }
     static bool visible(mask_material const&, index, index, index, int) { return true; }
@@ -165,6 +186,16 @@ struct causal_and_padding_case : unbiased_case {
     }
     static bool visible(mask_material const& m, index b, index h, index q, int k) {
         return bottom_right_case::visible(m, b, h, q, k) && m.in_left_padded(b, k);
+    }
+};
+
+struct structured_bits_case : unbiased_case {
+    static auto mask(mask_material const& m) {
+        return smx::both(smx::causal_mask::bottom_right(), smx::mask_bits(m.bits.data(), m.bit_steps),
+                         smx::key_lengths(m.lengths.data(), smx::padding::left));
+    }
+    static bool visible(mask_material const& m, index b, index h, index q, int k) {
+        return causal_and_padding_case::visible(m, b, h, q, k) && m.bit(b, q, k);
     }
 };
 
@@ -200,6 +231,16 @@ struct either_case : unbiased_case {
     }
     static bool visible(mask_material const& m, index b, index, index q, int k) {
         return m.in_length(b, k) || m.flag(b, q, k) || dotted_window{9}(m.shape, q, k);
+    }
+};
+
+struct either_bits_case : unbiased_case {
+    static auto mask(mask_material const& m) {
+        return smx::both(smx::either(smx::key_lengths(m.lengths.data()), smx::mask_bits(m.bits.data(), m.bit_steps)),
+                         smx::hidden_where(m.flags.data(), m.flag_steps));
+    }
+    static bool visible(mask_material const& m, index b, index, index q, int k) {
+        return (m.in_length(b, k) || m.bit(b, q, k)) && !m.flag(b, q, k);
     }
 };
 

@@ -100,6 +100,8 @@ TEST(check, null_pointers) {
     expect_refused(c.check(smx::fixed_scale(1), smx::key_lengths<int>(nullptr)), errc::null_pointer, "lengths", 0);
     expect_refused(c.check(smx::fixed_scale(1), smx::mask_tensor<unsigned char>(nullptr, {})), errc::null_pointer,
                    "mask", 0);
+    expect_refused(c.check(smx::fixed_scale(1), smx::hidden_bits<unsigned>(nullptr, {0, 0, 1, 1})), errc::null_pointer,
+                   "mask", 0);
     expect_refused(c.check(smx::fixed_scale(1), smx::bias_tensor<float>(nullptr, {})), errc::null_pointer, "bias", 0);
     expect_refused(c.check(smx::fixed_scale(1), smx::no_mask(), smx::log_sum_exp<float>(nullptr)), errc::null_pointer,
                    "log_sum_exp", 0);
@@ -133,6 +135,9 @@ TEST(check, misaligned_pointers) {
                    address(odd(number)));
     expect_refused(c.check(smx::fixed_scale(1), smx::mask_tensor(odd(lengths), {})), errc::misaligned, "mask",
                    address(odd(lengths)));
+    unsigned const words[2] = {};
+    expect_refused(c.check(smx::fixed_scale(1), smx::mask_bits(odd(words), {0, 0, 0, 1})), errc::misaligned, "mask",
+                   address(odd(words)));
     double sums[9];
     expect_refused(c.check(smx::fixed_scale(1), smx::no_mask(), smx::log_sum_exp(odd(sums + 0))), errc::misaligned,
                    "log_sum_exp", address(odd(sums + 0)));
@@ -166,11 +171,23 @@ TEST(check, key_strides) {
                    "mask key stride", 2);
     expect_refused(c.check(smx::fixed_scale(1), smx::hidden_where(flags, {0, 0, 0, -1})), errc::bad_stride,
                    "mask key stride", -1);
+    expect_refused(c.check(smx::fixed_scale(1), smx::mask_bits(flags, {0, 0, 0, 2})), errc::bad_stride,
+                   "mask key stride", 2);
     float const biases[64] = {};
     expect_refused(c.check(smx::fixed_scale(1), smx::bias_tensor(biases, {0, 0, 0, 3})), errc::bad_stride,
                    "bias key stride", 3);
     EXPECT_TRUE(c.check(smx::fixed_scale(1), smx::mask_tensor(flags, {0, 0, 0, 1})));
     EXPECT_TRUE(c.check(smx::fixed_scale(1), smx::mask_tensor(flags, {0, 0, 1, 0})));
+    EXPECT_TRUE(c.check(smx::fixed_scale(1), smx::mask_bits(flags, {0, 0, 1, 1})));
+    EXPECT_TRUE(c.check(smx::fixed_scale(1), smx::mask_bits(flags, {0, 0, 1, 0})));  // one word is a row
+    // A word for 8 columns is not repeated over more.
+    float wide[2][72] = {};
+    c.shape = {2, 9};
+    c.x_pointer = wide[0];
+    c.y_pointer = wide[1];
+    expect_refused(c.check(smx::fixed_scale(1), smx::mask_bits(flags, {0, 0, 1, 0})), errc::bad_stride,
+                   "mask key stride", 0);
+    EXPECT_TRUE(c.check(smx::fixed_scale(1), smx::mask_bits(flags, {0, 0, 1, 1})));
 }
 
 TEST(check, x_may_have_any_outer_strides) {
@@ -223,6 +240,7 @@ TEST(check, strides_out_of_reach) {
     c.y_step = smx::contiguous;
     unsigned const flags[64] = {};
     EXPECT_EQ(c.check(smx::fixed_scale(1), smx::mask_tensor(flags, {most / 2, 0, 0, 1})).code, errc::bad_stride);
+    EXPECT_EQ(c.check(smx::fixed_scale(1), smx::mask_bits(flags, {most / 2, 0, 0, 1})).code, errc::bad_stride);
     // The tensor itself fits 63 bits, but not from where it starts: answered, without wrapping on the way.
     c.shape = {2, 8};
     c.y_step = {0, 0, (int64{1} << 61) - 10, 1};
@@ -293,6 +311,7 @@ TEST(check, tensors_without_elements_are_right_whatever_their_pointers) {
         EXPECT_TRUE(c.check());
         EXPECT_TRUE(c.check(smx::device_scale<float>(nullptr), smx::key_lengths<int>(nullptr)));
         EXPECT_TRUE(c.check(smx::fixed_scale(1), smx::mask_tensor<unsigned char>(nullptr, smx::broadcast(shape))));
+        EXPECT_TRUE(c.check(smx::fixed_scale(1), smx::mask_bits<unsigned>(nullptr, smx::broadcast(shape))));
     }
     // Rows without columns still have a log-sum-exp.
     call c;
@@ -301,6 +320,7 @@ TEST(check, tensors_without_elements_are_right_whatever_their_pointers) {
     c.y_pointer = nullptr;
     float sums[5];
     EXPECT_TRUE(c.check(smx::fixed_scale(1), smx::no_mask(), smx::log_sum_exp(sums)));
+    EXPECT_TRUE(c.check(smx::fixed_scale(1), smx::mask_bits<unsigned>(nullptr, {}), smx::log_sum_exp(sums)));
     expect_refused(c.check(smx::fixed_scale(1), smx::no_mask(), smx::log_sum_exp<float>(nullptr)), errc::null_pointer,
                    "log_sum_exp", 0);
 }

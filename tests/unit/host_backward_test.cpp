@@ -143,6 +143,7 @@ TEST(host_backward, lengths_on_the_left) {
     expect_shapes<smx::bfloat16, float, smx::bfloat16, support::left_padding_case>();
 }
 TEST(host_backward, flags) { expect_shapes<float, smx::half, float, support::visible_flags_case>(); }
+TEST(host_backward, bits) { expect_shapes<smx::half, float, float, support::hidden_bits_case>(); }
 TEST(host_backward, biases) { expect_shapes<double, double, double, support::bias_case>(); }
 TEST(host_backward, everything) { expect_shapes<float, float, float, support::everything_case>(); }
 TEST(host_backward, a_span_and_bits_of_ones_own) {

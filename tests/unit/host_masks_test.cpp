@@ -13,10 +13,14 @@ TEST(host_masks, key_lengths) { expect_shapes<float, float, support::right_paddi
 TEST(host_masks, key_lengths_left) { expect_shapes<float, float, support::left_padding_case>(); }
 TEST(host_masks, mask_tensor) { expect_shapes<float, float, support::visible_flags_case>(); }
 TEST(host_masks, hidden_where) { expect_shapes<float, float, support::hidden_flags_case>(); }
+TEST(host_masks, mask_bits) { expect_shapes<float, float, support::visible_bits_case>(); }
+TEST(host_masks, hidden_bits) { expect_shapes<double, float, support::hidden_bits_case>(); }
 TEST(host_masks, bias_tensor) { expect_shapes<float, float, support::bias_case>(); }
 TEST(host_masks, both) { expect_shapes<float, float, support::causal_and_padding_case>(); }
+TEST(host_masks, both_with_bits) { expect_shapes<float, float, support::structured_bits_case>(); }
 TEST(host_masks, both_of_five) { expect_shapes<float, float, support::everything_case>(); }
 TEST(host_masks, either) { expect_shapes<float, float, support::either_case>(); }
+TEST(host_masks, either_with_bits) { expect_shapes<float, float, support::either_bits_case>(); }
 TEST(host_masks, either_in_both) { expect_shapes<float, float, support::two_ends_case>(); }
 TEST(host_masks, written_window) { expect_shapes<float, float, support::written_window_case>(); }
 TEST(host_masks, written_predicate) { expect_shapes<float, float, support::written_predicate_case>(); }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "smx/mask/bias.hpp"
+#include "smx/mask/bits.hpp"
 #include "smx/mask/causal.hpp"
 #include "smx/mask/lengths.hpp"
 #include "smx/mask/predicate.hpp"
@@ -45,6 +46,8 @@ void expect_case() {
 
 TEST(mask, both_of_two_spans) { expect_case<support::causal_and_padding_case>(); }
 TEST(mask, either_of_span_flags_and_window) { expect_case<support::either_case>(); }
+TEST(mask, both_of_spans_and_bits) { expect_case<support::structured_bits_case>(); }
+TEST(mask, either_of_span_and_bits) { expect_case<support::either_bits_case>(); }
 TEST(mask, either_in_both) { expect_case<support::two_ends_case>(); }
 TEST(mask, a_mask_of_ones_own) { expect_case<support::written_window_case>(); }
 TEST(mask, a_predicate) { expect_case<support::written_predicate_case>(); }
@@ -171,12 +174,15 @@ TEST(mask, which_masks_see_the_row_or_nothing) {
     float const bias = 0;
     unsigned char const flag = 1;
     auto const flags = smx::mask_tensor(&flag, {0, 0, 0, 0});
+    unsigned const word = 1;
+    auto const bits = smx::mask_bits(&word, {0, 0, 0, 1});
     auto const biases = smx::bias_tensor(&bias, {0, 0, 0, 0});
     auto const predicate = smx::visible_where([](smx::row_id, int) { return true; });
     auto const causal = smx::causal_mask::top_left();
     smx::key_lengths const lengths(&length);
     EXPECT_TRUE(spans_row_of(smx::no_mask()) && spans_row_of(flags) && spans_row_of(biases) && spans_row_of(predicate));
     EXPECT_FALSE(spans_row_of(causal) || spans_row_of(lengths) || spans_row_of(careless()));
+    EXPECT_TRUE(spans_row_of(bits) && spans_row_of(smx::both(bits, flags)));
     EXPECT_TRUE(spans_row_of(smx::both(flags, biases, predicate)) && spans_row_of(smx::either(flags, predicate)));
     EXPECT_FALSE(spans_row_of(smx::both(flags, causal)) || spans_row_of(smx::both(lengths, flags)));
     EXPECT_FALSE(spans_row_of(smx::either(flags, causal)) || spans_row_of(smx::either(lengths, flags)));
@@ -314,6 +320,11 @@ void expect_nothing_leaks_of_any() {
         expect_nothing_leaks<Lanes, Kept, Tiles>(cols, shown, unbiased, flag_at);
         expect_nothing_leaks<Lanes, Kept, Tiles>(cols, smx::hidden_where(flags.data(), {0, 0, 0, 1}), unbiased,
                                                  [&](int k) { return !flag_at(k); });
+        std::vector<unsigned> words(static_cast<std::size_t>(smx::words_for<unsigned>(cols)));
+        for (unsigned& word : words) word = static_cast<unsigned>(random.bits());
+        auto const bit_at = [&](int k) { return (words[static_cast<std::size_t>(k / 32)] >> k % 32 & 1) != 0; };
+        auto const bits = smx::mask_bits(words.data(), {0, 0, 0, 1});
+        expect_nothing_leaks<Lanes, Kept, Tiles>(cols, bits, unbiased, bit_at);
         expect_nothing_leaks<Lanes, Kept, Tiles>(cols, added, bias_at, all);
         expect_nothing_leaks<Lanes, Kept, Tiles>(cols, smx::both(shown, added), bias_at, flag_at);
         // A part of the row.
@@ -327,6 +338,8 @@ void expect_nothing_leaks_of_any() {
                                                      [&](int k) { return in_first(k) && in_last(k); });
             expect_nothing_leaks<Lanes, Kept, Tiles>(cols, smx::both(last, shown), unbiased,
                                                      [&](int k) { return in_last(k) && flag_at(k); });
+            expect_nothing_leaks<Lanes, Kept, Tiles>(cols, smx::both(last, bits), unbiased,
+                                                     [&](int k) { return in_last(k) && bit_at(k); });
             expect_nothing_leaks<Lanes, Kept, Tiles>(cols, smx::both(first, added), bias_at, in_first);
             expect_nothing_leaks<Lanes, Kept, Tiles>(cols, smx::both(last, shown, added), bias_at,
                                                      [&](int k) { return in_last(k) && flag_at(k); });

@@ -12,7 +12,7 @@ namespace {
 
 // Whatever the type and the address, exactly the pack's bytes are read.
 template <class T, int V>
-void expect_shared_reads() {
+void expect_reads() {
     support::fenced_buffer<T> memory(static_cast<std::size_t>(V) + 20);
     auto* const bytes = reinterpret_cast<unsigned char*>(memory.data());
     for (std::size_t at = 0; at < memory.size() * sizeof(T); ++at) bytes[at] = static_cast<unsigned char>(at * 7);
@@ -22,16 +22,16 @@ void expect_shared_reads() {
     }
 }
 
-TEST(memory, reads_shared_memory_at_any_address) {
-    expect_shared_reads<unsigned char, 1>();
-    expect_shared_reads<unsigned char, 4>();
-    expect_shared_reads<unsigned char, 8>();
-    expect_shared_reads<unsigned char, 16>();
-    expect_shared_reads<std::int16_t, 8>();
-    expect_shared_reads<std::int32_t, 4>();
-    expect_shared_reads<std::int64_t, 2>();
-    expect_shared_reads<float, 8>();
-    expect_shared_reads<double, 16>();
+TEST(memory, reads_at_any_address) {
+    expect_reads<unsigned char, 1>();
+    expect_reads<unsigned char, 4>();
+    expect_reads<unsigned char, 8>();
+    expect_reads<unsigned char, 16>();
+    expect_reads<std::int16_t, 8>();
+    expect_reads<std::int32_t, 4>();
+    expect_reads<std::int64_t, 2>();
+    expect_reads<float, 8>();
+    expect_reads<double, 16>();
 }
 
 }  // namespace

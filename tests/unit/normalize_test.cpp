@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+
+#include "smx/mask.hpp"
 
 namespace {
 
@@ -132,6 +135,28 @@ TYPED_TEST(normalize, hidden_packs_that_are_computed) {
     for (auto const& pack : t.middle) {
         for (TypeParam y : pack.data) EXPECT_EQ(y, TypeParam(1) / TypeParam(12));
     }
+}
+
+// A chunk that nobody sees is not loaded: what the tile held before, or never held, does not show.
+template <smx::kept Kept>
+void expect_zeros_of_a_hidden_chunk() {
+    using tile = smx::tile<1, 4, 2, float, Kept>;
+    tile t;
+    std::memset(static_cast<void*>(&t), 0xff, sizeof(t));  // NaN everywhere
+    t.cover(0, {0, 9}, 1, {0, 0});
+    smx::hide_all(t);
+    smx::normalize(t, smx::statistics<float>{2.0f, 3.0f}, smx::empty_row::zeros, 9);
+    int columns = 0;
+    t.for_columns([&](int, float& value) {
+        EXPECT_EQ(value, 0.0f);
+        ++columns;
+    });
+    EXPECT_EQ(columns, 9);
+}
+
+TEST(normalize_chunk, a_hidden_chunk_is_zeros_whatever_the_tile_held) {
+    expect_zeros_of_a_hidden_chunk<smx::kept::scores>();
+    expect_zeros_of_a_hidden_chunk<smx::kept::weights>();
 }
 
 }  // namespace

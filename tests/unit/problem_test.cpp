@@ -189,4 +189,47 @@ TEST(problem, a_row_step_is_worked_out) {
     EXPECT_EQ(call(own_input{{x, padded}}, own_output{{y, padded}}).input.row_step, 0);
 }
 
+// What a mask would find out for every row is found out once, and says the same of every row.
+TEST(problem, a_prepared_causal_mask_sees_the_same) {
+    constexpr smx::int64 far = smx::most_rows;
+    for (smx::causal_mask const& mask :
+         {smx::causal_mask::top_left(), smx::causal_mask::bottom_right(), smx::causal_mask::diagonal(2),
+          smx::causal_mask::diagonal(-3), smx::causal_mask::diagonal(far), smx::causal_mask::diagonal(-far)}) {
+        for (smx::extents const& shape :
+             {smx::extents(1, 1, 4, 7), smx::extents(1, 1, 9, 5), smx::extents(1, 1, far, 3)}) {
+            auto const prepared = smx::detail::prepared(mask, shape);
+            for (smx::int64 query : {smx::int64{0}, smx::int64{3}, shape.queries - 1}) {
+                smx::row_id const row{0, 0, query, query, static_cast<int>(shape.keys)};
+                EXPECT_EQ(prepared.bind(row, shape).span().begin, mask.bind(row, shape).span().begin);
+                EXPECT_EQ(prepared.bind(row, shape).span().end, mask.bind(row, shape).span().end);
+            }
+        }
+    }
+}
+
+// Only what several rows read is to stay in the L2.
+TEST(problem, what_rows_share_is_to_stay_in_the_cache) {
+    using smx::detail::cache_policy;
+    unsigned char const flags[1] = {};
+    float const biases[1] = {};
+    smx::extents const shape(2, 3, 4, 5);
+    auto const policy_of = [&](smx::strides step) {
+        auto const both = smx::detail::prepared(
+            smx::both(smx::mask_tensor(flags, step), smx::bias_tensor<float>(biases, step)), shape);
+        EXPECT_EQ(both.first.policy, both.second.policy);
+        EXPECT_EQ(smx::detail::prepared(smx::either(smx::mask_tensor(flags, step), smx::causal_mask::top_left()), shape)
+                      .first.policy,
+                  both.first.policy);
+        return both.first.policy;
+    };
+    EXPECT_EQ(policy_of({60, 20, 5, 1}), cache_policy::usual);
+    EXPECT_EQ(policy_of({20, 0, 5, 1}), cache_policy::stays);
+    EXPECT_EQ(policy_of({0, 20, 5, 1}), cache_policy::stays);
+    EXPECT_EQ(policy_of({60, 20, 0, 1}), cache_policy::stays);
+    smx::strides const step{20, 0, 5, 1};
+    EXPECT_EQ(smx::detail::prepared(smx::mask_tensor(flags, step), smx::extents(2, 1, 4, 5)).policy,
+              cache_policy::usual)
+        << "one head repeats nothing";
+}
+
 }  // namespace

@@ -42,6 +42,10 @@ struct packs_of_both {
         return fetched_both<decltype(first.fetch_aligned(0)), decltype(second.fetch_aligned(0))>{first.fetch_aligned(distance),
                                                                                               second.fetch_aligned(distance)};
     }
+    template <class A = First, class B = Second>
+    SMX_HD auto fetch(int distance) const -> fetched_both<decltype(some<A>().fetch(0)), decltype(some<B>().fetch(0))> {
+        return {first.fetch(distance), second.fetch(distance)};
+    }
 };
 template <int Width, class First, class Second>
 SMX_HD auto packs_from_both(First const& first, Second const& second, int col) {

@@ -21,7 +21,7 @@ public:
     SMX_HD bool aligned() const { return aligned_; }
     // Requires  aligned()
     SMX_HD raw_pack<Element, Count> fetch_aligned(int distance) const {
-        return detail::read_aligned<Count>(in_global_memory(first_ + distance), policy_);
+        return read_repeated<Count>(in_global_memory(first_ + distance), policy_);
     }
 
 private:
@@ -77,24 +77,47 @@ SMX_HD void add_of(Seen const& seen, pack<Compute, Width>& scores, int col, Fetc
 }
 
 // A row mask whose packs lie in memory has packs_from<Width>(col): the packs from that column on, of which aligned() says whether
-// fetch_aligned(distance) may be asked for all of them.
+// fetch_aligned(distance) may be asked for all of them. They may have fetch(distance) too, for any of them wherever it lies; absent: the row mask's.
 template <class Seen, int Width, class = void>
 inline constexpr bool has_packs_from = false;
 template <class Seen, int Width>
 inline constexpr bool has_packs_from<Seen, Width, always_void<decltype(some<Seen>().template packs_from<Width>(0))>> = true;
 
-// Any other: never read aligned; "aligned" where nothing is fetched, so as not to decide for a partner.
+// Any other: never read aligned.
 template <int Width, class Seen>
 struct packs_without_address {
-    SMX_HD bool aligned() const { return !mask_fetches<Seen, Width>; }
+    SMX_HD bool aligned() const { return false; }
     SMX_HD auto fetch_aligned(int) const { return decltype(fetch_of<Width>(some<Seen>(), 0))(); }
+};
+// Nothing is fetched: whatever a partner asks for.
+struct packs_of_nothing {
+    SMX_HD bool aligned() const { return true; }
+    SMX_HD nothing_fetched fetch_aligned(int) const { return {}; }
+    SMX_HD nothing_fetched fetch(int) const { return {}; }
 };
 template <int Width, class Seen>
 SMX_HD auto packs_of_mask(Seen const& seen, int col) {
-    if constexpr (mask_fetches<Seen, Width> && has_packs_from<Seen, Width>) {
+    if constexpr (!mask_fetches<Seen, Width>) {
+        return packs_of_nothing();
+    } else if constexpr (has_packs_from<Seen, Width>) {
         return seen.template packs_from<Width>(col);
     } else {
         return packs_without_address<Width, Seen>();
+    }
+}
+
+template <class Packs, class = void>
+inline constexpr bool fetches_anywhere = false;
+template <class Packs>
+inline constexpr bool fetches_anywhere<Packs, always_void<decltype(some<Packs>().fetch(0))>> = true;
+
+// The pack at col, which lies `distance` columns from the first of packs.
+template <int Width, class Seen, class Packs>
+SMX_HD auto fetch_anywhere(Seen const& seen, Packs const& packs, int col, int distance) {
+    if constexpr (fetches_anywhere<Packs>) {
+        return packs.fetch(distance);
+    } else {
+        return seen.template fetch<Width>(col);
     }
 }
 
@@ -133,7 +156,7 @@ struct read_ahead {
             } else {
                 SMX_UNROLL
                 for (int p = 0; p < in_use; ++p) {
-                    if (t.touches_seen(p)) fetched[p] = seen.template fetch<Tile::vec>(t.pack_column(p));
+                    if (t.touches_seen(p)) fetched[p] = detail::fetch_anywhere<Tile::vec>(seen, packs, t.pack_column(p), Tile::distance(p));
                 }
             }
         }

@@ -135,6 +135,8 @@ template <class Tile, class Group, class Keeper, class Input, class Mask, class 
 SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, Input const& input, typename Tile::compute factor,
                                                       Mask const& masks, Output const& output, row_id row, extents shape,
                                                       empty_row when_empty = empty_row::zeros) {
+    static_assert(Tile::behind_packs == 0 && (Keeper::keeps == kept::scores || Tile::exponents == exponent::of_difference),
+                  "a chunk waits as a whole, and as weights with their maximum alone: write a tile without packs behind, exponent::of_difference");
     static_assert(Tile::keeps == Keeper::keeps, "the tile must hold what the keeper keeps: write tile<lanes, vec, packs, compute, Keeper::keeps>");
     auto const bound = masks.bind(row, shape);
     read_ahead<Tile, decltype(masks.bind(row, shape))> seen(bound);

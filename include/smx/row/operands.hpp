@@ -90,6 +90,9 @@ struct stored_element<Input, always_void<typename Input::element>> {
 };
 template <class Input>
 using stored_of = typename stored_element<Input>::type;
+// And what it does hold of them under a mask: nothing can be added to what is stored.
+template <class Input, class Seen>
+using held_of = chosen_type<mask_biases<Seen>, typename Input::compute, stored_of<Input>>;
 
 // The lane that writes what a row gives besides its probabilities.
 template <class Group>
@@ -104,10 +107,10 @@ SMX_HD bool is_first_lane(Group const& g) {
 
 // One row in the resident body.
 template <class Tile, class Group, class Operands>
-SMX_HD void run_resident(Group& g, Operands const& o, int64 index) {
+SMX_HD void run_resident(Group& g, Operands const& o, int64 index, void* memory = nullptr) {
     row_id const row = o.row(index);
     auto const stats = smx::softmax_row<Tile>(g, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape,
-                                         o.when_empty);
+                                         o.when_empty, memory);
     if (detail::is_first_lane(g)) o.row_output.store(row, stats);
 }
 
@@ -122,7 +125,7 @@ SMX_HD void run_chunked(Group& g, Keeper keeper, Operands const& o, int64 index)
 
 // One row of a backward pass in either body.
 template <class Tile, class Group, class Input, class Gradient, class Factor, class Mask, class Output>
-SMX_HD void run_resident(Group& g, backward_operands<Input, Gradient, Factor, Mask, Output> const& o, int64 index) {
+SMX_HD void run_resident(Group& g, backward_operands<Input, Gradient, Factor, Mask, Output> const& o, int64 index, void* = nullptr) {
     row_id const row = o.row(index);
     smx::softmax_backward_row<Tile>(g, o.input, o.gradient, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape);
 }

@@ -10,7 +10,7 @@
 SMX_BEGIN
 
 // Softmax of one row: the algorithm.
-// Requires  row.cols <= Tile::capacity
+// Requires  row.cols <= Tile::capacity; memory for Tile::lanes * Tile::behind_packs packs, where there are such, aligned to 16 bytes
 // Callers   all lanes of g, convergent; lanes of one group pass the same row
 // Gives     every lane stores its own packs; every lane gets the statistics of the row
 // Storage   g's, reusable without a barrier
@@ -18,10 +18,11 @@ SMX_BEGIN
 template <class Tile, class Group, class Input, class Mask, class Output>
 SMX_HD statistics<typename Tile::compute> softmax_row(Group& g, Input const& input, typename Tile::compute factor, Mask const& masks,
                                                       Output const& output, row_id row, extents shape,
-                                                      empty_row when_empty = empty_row::zeros) {
+                                                      empty_row when_empty = empty_row::zeros, void* memory = nullptr) {
     auto const bound = masks.bind(row, shape);
     read_ahead<Tile, decltype(masks.bind(row, shape))> seen(bound);
     Tile t;
+    if constexpr (Tile::behind_packs > 0) t.behind = static_cast<typename Tile::held_pack*>(memory) + g.rank();
     smx::load(g, t, input, row, seen);
     smx::scale(t, factor);
     smx::mask(t, seen);

@@ -72,6 +72,7 @@ void expect_selected_by_all_tiles() {
 
 TEST(selection, of_spans) { expect_selected_by_all_tiles<support::causal_and_padding_case>(); }
 TEST(selection, of_flags) { expect_selected_by_all_tiles<support::visible_flags_case>(); }
+TEST(selection, of_bits) { expect_selected_by_all_tiles<support::structured_bits_case>(); }
 TEST(selection, of_biases) { expect_selected_by_all_tiles<support::bias_case>(); }
 TEST(selection, of_all_together) { expect_selected_by_all_tiles<support::everything_case>(); }
 TEST(selection, of_either) { expect_selected_by_all_tiles<support::either_case>(); }
