@@ -34,13 +34,7 @@ struct settings {
 constexpr double mild = 1.8, peaky = 20.0;  // standard deviations of the scores
 
 std::string short_name(smx::policy const& p) {
-    char const* const body = p.body == smx::body_kind::resident  ? "resident"
-                             : p.body == smx::body_kind::compact ? "compact"
-                             : p.body == smx::body_kind::deep    ? "deep"
-                             : p.body == smx::body_kind::packed  ? "packed"
-                             : p.body == smx::body_kind::staged  ? "staged"
-                                                                 : "online";
-    return std::string(body) + " " + std::to_string(p.lanes) + " lanes × " + std::to_string(p.packs) +
+    return std::string(smx::name_of(p.body)) + " " + std::to_string(p.lanes) + " lanes × " + std::to_string(p.packs) +
            (p.behind > 0 ? " + " + std::to_string(p.behind) : "") + " packs of " + std::to_string(p.vec) + ", " +
            (p.blocks > 1 ? std::to_string(p.blocks) + " × " : "") + std::to_string(p.threads) + " threads";
 }

@@ -5,6 +5,7 @@
 
 #include "../bars/calls.hpp"
 #include "smx/automatic.hpp"
+#include "smx/plan.hpp"
 
 namespace bench {
 
@@ -54,16 +55,10 @@ inline std::string type_of(smx::policy const& p) {
     } else {
         group = "block_group<" + std::to_string(p.lanes) + ">";
     }
-    char const* const body = p.body == smx::body_kind::resident  ? "resident"
-                             : p.body == smx::body_kind::compact ? "compact"
-                             : p.body == smx::body_kind::deep    ? "deep"
-                             : p.body == smx::body_kind::packed  ? "packed"
-                             : p.body == smx::body_kind::staged  ? "chunked_staged"
-                                                                 : "chunked_online";
     constexpr int usual_threads = smx::detail::usual_threads<smx::thread_group>;
     bool const says_threads = p.lanes <= 32 && p.threads != usual_threads;
-    return std::string(body) + "<" + group + ", " + std::to_string(p.vec) + ", " + std::to_string(p.packs) +
-           (p.behind > 0 ? ", " + std::to_string(p.behind) : "") +
+    return std::string(smx::name_of(p.body)) + "<" + group + ", " + std::to_string(p.vec) + ", " +
+           std::to_string(p.packs) + (p.behind > 0 ? ", " + std::to_string(p.behind) : "") +
            (says_threads ? ", " + std::to_string(p.threads) : "") + ">";
 }
 

@@ -47,20 +47,20 @@ template <class Tile, class Source>
 SMX_HD void bring_behind(Tile& t, Source const& source) {
     constexpr int vec = Tile::vec;
     using stored = decltype(source.template fetch<vec>(0));
-    t.for_packs_behind([&](auto p) {
+    t.for_packs_behind([&](int p, typename Tile::held_pack& held) {
         int const col = t.pack_column(p);
         if constexpr (copies_packs<Source, vec> && (Tile::is_stored || same_type<stored, raw_pack<typename Tile::compute, vec>>)) {
             if (t.touches_seen(p)) {
-                source.template copy<vec>(&t.held(p), col);
+                source.template copy<vec>(&held, col);
                 return;
             }
         }
         auto fetched = not_fetched<Tile, vec>(source);
         if (t.touches_seen(p)) fetched = source.template fetch<vec>(col);
         if constexpr (Tile::is_stored) {
-            t.held(p) = fetched;
+            held = fetched;
         } else {
-            t.held(p) = widened<Tile, vec>(source, fetched, t.touches_seen(p));
+            held = widened<Tile, vec>(source, fetched, t.touches_seen(p));
         }
     });
 }

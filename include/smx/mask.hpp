@@ -91,16 +91,16 @@ SMX_HD void ask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>:
     using compute = typename Tile::compute;
     compute by = compute(1);
     if constexpr (mask_biases<Seen>) by = t.take_factor();
-    t.for_live_packs([&](auto p) {
+    t.for_live_packs([&](int p, typename Tile::held_pack& held) {
         int const col = t.pack_column(p);
-        if constexpr (read_ahead<Tile, Seen>::fetches && same_type<decltype(p), int>) {  // nothing is fetched for packs behind the registers
+        if constexpr (read_ahead<Tile, Seen>::fetches) {
             // Packs that were not fetched too, where the answer hides them: no jump round them.
-            if (fetched != nullptr && (answers_from_packs<Seen> || t.touches_seen(p))) return ask<Tile::vec>(t.held(p), by, seen, col, fetched[p]);
+            if (fetched != nullptr && (answers_from_packs<Seen> || t.touches_seen(p))) return ask<Tile::vec>(held, by, seen, col, fetched[p]);
         }
         if (t.touches_seen(p)) {
-            ask<Tile::vec>(t.held(p), by, seen, col, nothing_fetched());
+            ask<Tile::vec>(held, by, seen, col, nothing_fetched());
         } else if constexpr (Tile::awaits_bias) {
-            t.held(p) = filled_pack<Tile::vec>(neg_inf<compute>());
+            held = filled_pack<Tile::vec>(neg_inf<compute>());
         }
     });
     if (!t.has_edges()) return;
@@ -119,11 +119,11 @@ template <class Tile, class... Nothing>
 SMX_HD void hide_beyond_ends(Tile& t, Nothing... nothing) {
     if (!t.holds_end()) return;
     int const packs = t.packs_to_visit();
-    auto const hide = [&](auto p) {
-        if (t.touches_seen(p) && !t.within_seen(p)) keep_bits<Tile::vec>(t.held(p), bits_within<Tile::vec>(t.map.seen, t.pack_column(p)), nothing...);
+    auto const hide = [&](int p, typename Tile::held_pack& held) {
+        if (t.touches_seen(p) && !t.within_seen(p)) keep_bits<Tile::vec>(held, bits_within<Tile::vec>(t.map.seen, t.pack_column(p)), nothing...);
     };
     SMX_UNROLL
-    for (int p = 0; p < packs; ++p) hide(p);
+    for (int p = 0; p < packs; ++p) hide(p, t.middle[p]);
     t.for_packs_behind(hide);
 }
 
@@ -158,7 +158,7 @@ SMX_HD void hide_all(Tile& t) {
     compute const nothing = Tile::keeps == kept::weights ? compute(0) : neg_inf<compute>();
     t.max = neg_inf<compute>();
     t.rest = compute(1);
-    t.for_live_packs([&](auto p) { t.held(p) = filled_pack<Tile::vec>(nothing); });
+    t.for_live_packs([&](int, typename Tile::held_pack& held) { held = filled_pack<Tile::vec>(nothing); });
     if (!t.has_edges()) return;
     int const edges = t.edges_to_visit();
     SMX_UNROLL

@@ -34,8 +34,7 @@ SMX_HD void normalize_packs(Tile& t, typename Tile::compute filling, Probability
             t.for_packs(b, packs, [&](int p) { t.middle[p] = filled_pack<Tile::vec>(filling); });
         }
     }
-    t.for_packs_behind([&](auto p) {
-        auto& held = t.held(p);
+    t.for_packs_behind([&](int p, typename Tile::held_pack& held) {
         bool const is_live = t.is_live(p);
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) held[i] = is_live ? probability(held[i]) : filling;

@@ -59,6 +59,16 @@ planned plan(device_limits limits, shaped_input<Input> const& x, Factor const& f
     return all;
 }
 
+// The kernel type that has the body.
+inline char const* name_of(body_kind body) {
+    return body == body_kind::resident  ? "resident"
+           : body == body_kind::compact ? "compact"
+           : body == body_kind::deep    ? "deep"
+           : body == body_kind::packed  ? "packed"
+           : body == body_kind::staged  ? "chunked_staged"
+                                        : "chunked_online";
+}
+
 // Writes one line about a policy, at most `size` bytes with its end; gives the length it would have needed, as snprintf does.
 inline int explain(policy const& p, char* buffer, int size) {
     char const* const waits = p.body == body_kind::resident ? "the row waits in registers"
@@ -71,10 +81,10 @@ inline int explain(policy const& p, char* buffer, int size) {
     if (p.blocks > 1) {
         return snprintf(buffer, room,
                         "%d lanes a row, a cluster of %d blocks of %d threads, packs of %d columns, %d a lane (%d columns at a time); %s",
-                        p.lanes, p.blocks, p.threads, p.vec, p.packs, p.columns(), waits);
+                        p.lanes, p.blocks, p.threads, p.vec, p.packs + p.behind, p.columns(), waits);
     }
     return snprintf(buffer, room, "%d lanes a row, %d threads a block, packs of %d columns, %d a lane (%d columns at a time); %s", p.lanes,
-                    p.threads, p.vec, p.packs, p.columns(), waits);
+                    p.threads, p.vec, p.packs + p.behind, p.columns(), waits);
 }
 
 SMX_END

@@ -58,16 +58,15 @@ SMX_HD Compute folded(pack<Compute, Width> values, Op op) {
 namespace detail {
 // The largest scores of a lane, one for each place in a pack: independent, and what a compiler can vectorise.
 template <class Tile>
-SMX_HD auto tops_of(Tile const& t) {
+SMX_HD auto tops_of(Tile& t) {
     using compute = typename Tile::compute;
     if constexpr (Tile::is_stored) {
         auto tops = hidden_scores<typename Tile::held_pack>();
-        t.for_live_packs([&](auto p) { tops = larger(tops, t.held(p)); });
+        t.for_live_packs([&](int, typename Tile::held_pack& scores) { tops = larger(tops, scores); });
         return widen<compute>(tops);
     } else {
         pack<compute, Tile::vec> tops = filled_pack<Tile::vec>(neg_inf<compute>());
-        t.for_live_packs([&](auto p) {
-            auto const& scores = t.held(p);
+        t.for_live_packs([&](int p, typename Tile::held_pack& scores) {
             SMX_UNROLL
             for (int i = 0; i < Tile::vec; ++i) tops[i] = Tile::begins_with(p) ? scores[i] : raised(tops[i], scores[i]);
         });
@@ -101,9 +100,8 @@ SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t, Group const& 
     constexpr bool keeps_weights = Tile::keeps != kept::scores;
     weighing<compute, Tile::exponents> const weigh(max, keeps_weights ? t.factor : compute(1));
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
-    t.for_live_packs([&](auto p) {
+    t.for_live_packs([&](int p, typename Tile::held_pack& held) {
         if constexpr (detail::asks_ahead<Group>) g.ask_ahead(t.map.end, p * Tile::vec, Tile::vec);
-        auto& held = t.held(p);
         auto const& scores = widen<compute>(held);
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) {

@@ -7,16 +7,16 @@
 SMX_BEGIN
 
 namespace detail {
-// What normalize left of pack p to be done.
-template <class Tile, class Pack>
-SMX_HD decltype(auto) probabilities_of(Tile const& t, Pack p) {
+// What normalize left of a pack to be done.
+template <class Tile>
+SMX_HD decltype(auto) probabilities_of(Tile const& t, typename Tile::held_pack const& held) {
     if constexpr (Tile::is_stored) {
-        auto values = widen<typename Tile::compute>(t.held(p));
+        auto values = widen<typename Tile::compute>(held);
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) values[i] = t.weigh(values[i]) * t.share + t.filling;
         return values;
     } else {
-        return (t.held(p));
+        return (held);
     }
 }
 }  // namespace detail
@@ -31,15 +31,15 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     constexpr bool keeps = hidden_policy<Output> == hidden::keep;
     auto const target = detail::output_row(output, row);
     auto const mine = detail::from_column(target, t.map.mine);
-    auto const store_whole = [&](auto p, bool exists) {
+    auto const store_whole = [&](int p, typename Tile::held_pack const& held, bool exists) {
         if constexpr (detail::has_whole_packs<decltype(target), Tile::vec>) {
-            mine.template store_whole<Tile::vec>(exists, Tile::distance(p), detail::probabilities_of(t, p));
+            mine.template store_whole<Tile::vec>(exists, Tile::distance(p), detail::probabilities_of(t, held));
         }
     };
-    auto const store_any = [&](auto p, bool exists) {
+    auto const store_any = [&](int p, typename Tile::held_pack const& held, bool exists) {
         if (!exists) return;
         int const col = t.pack_column(p);
-        auto const& values = detail::probabilities_of(t, p);
+        auto const& values = detail::probabilities_of(t, held);
         if (keeps && (col < span.begin || col + Tile::vec > span.end)) {
             SMX_UNROLL
             for (int i = 0; i < Tile::vec; ++i) {
@@ -56,8 +56,8 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
     if constexpr (asks_once) whole = mine.template takes_whole<Tile::vec>();
     if constexpr (asks_once && Tile::is_stored) {
         // What is worked out here is long: once for both ways.
-        t.for_all_packs([&](auto p, bool exists) {
-            auto const& values = detail::probabilities_of(t, p);
+        t.for_all_packs([&](int p, typename Tile::held_pack const& held, bool exists) {
+            auto const& values = detail::probabilities_of(t, held);
             mine.template store_whole<Tile::vec>(exists && whole, Tile::distance(p), values);
             if (exists && !whole) mine.template store_in_pieces<Tile::vec>(Tile::distance(p), values);
         });

@@ -86,10 +86,6 @@ struct tile {
         if constexpr (in_stripes) map.whole = bits_below(to / width) & ~bits_below((from + width - 1) / width);
     }
 
-    SMX_HD held_pack& held(int p) { return middle[p]; }
-    SMX_HD held_pack const& held(int p) const { return middle[p]; }
-    SMX_HD held_pack& held(pack_behind p) { return behind[(p.number - Packs) * Lanes]; }
-    SMX_HD held_pack const& held(pack_behind p) const { return behind[(p.number - Packs) * Lanes]; }
     // From the lane's first pack to pack p, in columns: a constant, which is what a pack is asked by.
     static SMX_HD constexpr int distance(int p) { return p * (Lanes * Vec); }
     // First column of pack p; the pack exists if that is below map.last.
@@ -109,7 +105,6 @@ struct tile {
     SMX_HD bool is_live(int stripe) const { return all_are_live || map.is_live(stripe); }
     // Whether pack p is the first that for_live_packs visits, whatever the row.
     static SMX_HD constexpr bool begins_with(int p) { return SMX_DEVICE_CODE != 0 && p == 0 && all_are_live; }
-    static SMX_HD constexpr bool begins_with(pack_behind) { return false; }
     // Known for stripes of more than one pack: a single pack's lanes look for themselves.
     SMX_HD bool is_whole(int stripe) const { return in_stripes && (map.whole >> stripe & 1u) != 0; }
 
@@ -121,23 +116,16 @@ struct tile {
             if (stripe * packs_per_stripe + i < in_use) visit(stripe * packs_per_stripe + i);
         }
     }
-    // Calls visit(p) for every pack p behind the registers that the part fills.
+    // Calls visit(p, pack) for every pack behind the registers that the part fills.
     template <class Visit>
     SMX_HD void for_packs_behind(Visit const& visit) const {
         if constexpr (Behind > 0) {
             int const in_part = (whole_packs(map.last - map.first) + Lanes - 1) / Lanes;
             SMX_KEEP_LOOP
-            for (int p = Packs; p < in_part; ++p) visit(pack_behind{p});
+            for (int p = Packs; p < in_part; ++p) visit(p, behind[(p - Packs) * Lanes]);
         }
     }
-    // Calls visit(p) for every pack p that can be visible to some lane: all, and those in registers.
-    template <class Visit>
-    SMX_HD void for_live_packs(Visit const& visit) const {
-        for_live_registers(visit);
-        for_packs_behind([&](pack_behind p) {
-            if (is_live(p)) visit(p);
-        });
-    }
+    // Calls visit(p) for every pack p in registers that can be visible to some lane.
     template <class Visit>
     SMX_HD void for_live_registers(Visit const& visit) const {
         int const in_use = packs_to_visit();
@@ -147,8 +135,16 @@ struct tile {
             if (is_live(b)) for_packs(b, in_use, visit);
         }
     }
+    // Calls visit(p, pack) for every pack that can be visible to some lane.
+    template <class Visit>
+    SMX_HD void for_live_packs(Visit const& visit) {
+        for_live_registers([&](int p) { visit(p, middle[p]); });
+        for_packs_behind([&](int p, held_pack& held) {
+            if (is_live(p)) visit(p, held);
+        });
+    }
 
-    // Calls visit(p, exists) for every pack p, visible or not.
+    // Calls visit(p, pack, exists) for every pack, visible or not.
     template <class Visit>
     SMX_HD void for_all_packs(Visit const& visit) const {
         int const in_use = packs_to_visit();
@@ -156,18 +152,18 @@ struct tile {
         SMX_UNROLL
         for (int b = 0; b < stripes_in_use; ++b) {
             if (is_whole(b)) {
-                for_packs(b, in_use, [&](int p) { visit(p, true); });
+                for_packs(b, in_use, [&](int p) { visit(p, middle[p], true); });
             } else {
-                for_packs(b, in_use, [&](int p) { visit(p, exists(p)); });
+                for_packs(b, in_use, [&](int p) { visit(p, middle[p], exists(p)); });
             }
         }
-        for_packs_behind([&](pack_behind p) { visit(p, exists(p)); });
+        for_packs_behind([&](int p, held_pack const& held) { visit(p, held, exists(p)); });
     }
 
     // Each slot times a number, rounded once; slots that were not loaded stay what they are.
     SMX_HD void multiply(Compute by) {
-        for_live_packs([&](auto p) {
-            if (touches_seen(p)) multiply_each(held(p), by);
+        for_live_packs([&](int p, held_pack& held) {
+            if (touches_seen(p)) multiply_each(held, by);
         });
         settle_products(middle);
         if (!has_edges()) return;
@@ -203,11 +199,15 @@ struct tile {
     template <class Visit>
     SMX_HD void for_columns(Visit const& visit) {
         static_assert(!is_stored, "a tile with kept::stored holds no probabilities: write kept::weights");
-        for_all_packs([&](auto p, bool is_there) {
-            if (!is_there) return;
+        auto const visit_pack = [&](int p, held_pack& held) {
+            if (!exists(p)) return;
             SMX_UNROLL
-            for (int i = 0; i < Vec; ++i) visit(pack_column(p) + i, held(p)[i]);
-        });
+            for (int i = 0; i < Vec; ++i) visit(pack_column(p) + i, held[i]);
+        };
+        int const in_use = packs_to_visit();
+        SMX_UNROLL
+        for (int p = 0; p < in_use; ++p) visit_pack(p, middle[p]);
+        for_packs_behind(visit_pack);
         if (!has_edges()) return;
         int const edges_in_use = edges_to_visit();
         SMX_UNROLL

@@ -32,12 +32,6 @@ enum class exponent {
     of_product,     // score * slope - max * slope as one operation: it weighs 1 within a rounding or two of float, for outputs of 16 bits
 };
 
-// The number of a pack that waits behind the registers, in shared memory: a type of its own, so that no array of registers is asked for it.
-struct pack_behind {
-    int number;
-    SMX_HD operator int() const { return number; }
-};
-
 // Where the columns are that no whole pack is left for.
 enum class row_ends {
     single,    // in slots of their own, before the first and after the last pack: packs are aligned, and none reaches past the row

@@ -30,16 +30,10 @@ inline std::string name_of(runner const& r) {
         name = "launch_auto";
     } else {
         smx::policy const& p = r.policy;
-        char const* const body = p.body == smx::body_kind::resident  ? "resident"
-                                 : p.body == smx::body_kind::compact ? "compact"
-                                 : p.body == smx::body_kind::deep    ? "deep"
-                                 : p.body == smx::body_kind::packed  ? "packed"
-                                 : p.body == smx::body_kind::staged  ? "chunked_staged"
-                                                                     : "chunked_online";
         std::string const blocks = p.blocks > 1 ? std::to_string(p.blocks) + " blocks, " : "";
-        name = std::string(body) + " (" + std::to_string(p.lanes) + " lanes, " + blocks + std::to_string(p.threads) +
-               " threads, " + std::to_string(p.packs) + (p.behind > 0 ? " + " + std::to_string(p.behind) : "") +
-               " packs of " + std::to_string(p.vec) + ")";
+        name = std::string(smx::name_of(p.body)) + " (" + std::to_string(p.lanes) + " lanes, " + blocks +
+               std::to_string(p.threads) + " threads, " + std::to_string(p.packs) +
+               (p.behind > 0 ? " + " + std::to_string(p.behind) : "") + " packs of " + std::to_string(p.vec) + ")";
     }
     name += std::string(", ") + name_of(r.x) + " to " + name_of(r.y) + ", " + name_of(r.masks);
     if (r.factor == factor_type::device) name += ", device_scale";

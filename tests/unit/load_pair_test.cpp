@@ -34,7 +34,7 @@ void expect_both(int cols, smx::interval span, int more) {
             ASSERT_EQ(one, k + 1.0) << "column " << k << " of " << cols;
             ASSERT_EQ(other, -2.0 * k) << "column " << k << " of " << cols;
         };
-        x.for_live_packs([&](int p) {
+        x.for_live_registers([&](int p) {
             for (int i = 0; i < Tile::vec; ++i) {
                 double const one = static_cast<double>(x.middle[p][i]), other = static_cast<double>(y.middle[p][i]);
                 if (x.touches_seen(p)) {

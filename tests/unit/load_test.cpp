@@ -102,7 +102,7 @@ TEST(load, what_cannot_be_visible_is_not_read) {
     smx::load(g, t, input, row, {0, 12}, {0, 128});
     EXPECT_EQ(t.middle[2][3], 12.0f);
     smx::load(g, t, input, row, {0, 12}, {128, 256});
-    t.for_live_packs([&](int p) { ADD_FAILURE() << "nothing of this part is visible, but pack " << p; });
+    t.for_live_packs([&](int p, auto&) { ADD_FAILURE() << "nothing of this part is visible, but pack " << p; });
 }
 
 // An input of one's own needs no more than load().

@@ -131,7 +131,7 @@ Tile filled_tile(int cols, int head, float score, smx::interval visible) {
 // Packs that no later step looks at are left out.
 template <class Tile, class Check>
 void for_each_column(Tile const& t, Check const& check) {
-    t.for_live_packs([&](int p) {
+    t.for_live_registers([&](int p) {
         for (int i = 0; i < Tile::vec; ++i) check(t.pack_column(p) + i, t.middle[p][i]);
     });
     for (int i = 0; i < t.edges_to_visit(); ++i) check(t.edge_column(i), t.edge[i]);

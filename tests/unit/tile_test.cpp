@@ -143,7 +143,7 @@ void expect_visible_packs_visited() {
                     tile t{};
                     t.cover(rank, {0, cols}, head, {begin, end});
                     std::set<int> visited;
-                    t.for_live_packs([&](int p) { visited.insert(p); });
+                    t.for_live_packs([&](int p, auto&) { visited.insert(p); });
                     for (int p = 0; p < t.packs_to_visit(); ++p) {
                         int const col = t.pack_column(p);
                         bool const visible = begin < end && col < end && col + Vec > begin;

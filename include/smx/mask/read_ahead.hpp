@@ -129,7 +129,7 @@ struct read_ahead {
     using fetched_type = decltype(detail::fetch_of<Tile::vec>(some<Seen>(), 0));
     // Up to 32 elements a lane: more would take registers that more rows an SM are worth. 2048 columns of half on an H200, read when asked and
     // read ahead: a byte mask 0.805 and 0.972 of copy, a bias 0.776 and 0.974.
-    static constexpr bool fetches = !same_type<fetched_type, detail::nothing_fetched> && Tile::vec * Tile::packs <= 32;
+    static constexpr bool fetches = !same_type<fetched_type, detail::nothing_fetched> && Tile::vec * Tile::packs <= 32 && Tile::behind_packs == 0;
 
     // Not copied on a CPU: a copy that is read as a whole waits for the parts it was just written in (32 columns and a byte mask: 3.3 ns an element
     // became 1.9).

@@ -73,7 +73,7 @@ public:
                 SMX_UNROLL
                 for (unsigned& one : bits_) one = 0;
             }
-            t.for_live_packs([&](int p) {
+            t.for_live_registers([&](int p) {
                 bits_[p] = 0;
                 if constexpr (read_ahead<Tile, Seen>::fetches) {
                     if (answers_from_packs<Seen> || t.touches_seen(p)) bits_[p] = detail::visible_of<Tile::vec>(seen, t.pack_column(p), ahead.fetched[p]);
@@ -100,7 +100,7 @@ public:
         constexpr bool has_zeros = detail::loads_zeros<Cleared>;  // in what was not loaded
         if constexpr (Tile::sees_parts) detail::hide_beyond_ends(t, compute(0));
         if constexpr (asks || !has_zeros) {
-            t.for_live_packs([&](int p) {
+            t.for_live_registers([&](int p) {
                 if constexpr (asks) detail::keep_bits<vec>(t.middle[p], bits_[p], compute(0));
                 if constexpr (!has_zeros) {
                     if (!t.touches_seen(p)) t.middle[p] = filled_pack<vec>(compute(0));

@@ -22,7 +22,7 @@ template <class Tile, class Beside>
 SMX_HD typename Tile::compute inner_product(Tile const& a, Beside const& b) {
     using compute = typename Tile::compute;
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
-    a.for_live_packs([&](int p) {
+    a.for_live_registers([&](int p) {
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) sums[i] += a.middle[p][i] * b.middle[p][i];
     });
@@ -73,7 +73,9 @@ SMX_HD void differentiate(Probabilities const& y, Tile& dy, typename Tile::compu
 template <class Tile>
 SMX_HD void clear_all(Tile& t) {
     using compute = typename Tile::compute;
-    t.for_all_packs([&](int p, bool) { t.middle[p] = filled_pack<Tile::vec>(compute(0)); });
+    int const packs = t.packs_to_visit();
+    SMX_UNROLL
+    for (int p = 0; p < packs; ++p) t.middle[p] = filled_pack<Tile::vec>(compute(0));
     int const edges = t.edges_to_visit();
     SMX_UNROLL
     for (int i = 0; i < edges; ++i) t.edge[i] = compute(0);

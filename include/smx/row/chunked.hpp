@@ -26,7 +26,7 @@ public:
     template <class Tile>
     SMX_HD void put(int chunk, Tile const& t) const {
         Compute* const mine = chunk_memory<Tile>(chunk);
-        t.for_live_packs([&](int p) {
+        t.for_live_registers([&](int p) {
             SMX_UNROLL
             for (int w = 0; w < words<Tile>; ++w) {
                 word<Tile> one;
@@ -46,7 +46,7 @@ public:
     template <class Tile, class Make>
     SMX_HD void get(int chunk, Tile& t, Make) const {
         Compute* const mine = chunk_memory<Tile>(chunk);
-        t.for_live_packs([&](int p) {
+        t.for_live_registers([&](int p) {
             SMX_UNROLL
             for (int w = 0; w < words<Tile>; ++w) {
                 word<Tile> const one = word_at<Tile>(mine, p * words<Tile> + w, t.map.rank);

@@ -49,7 +49,7 @@ void expect_selected(int cols) {
                 };
                 // Packs that nobody sees are not loaded, and nothing looks at them.
                 for (Tile* t : {&first, &second}) {
-                    t->for_live_packs([&](int p) {
+                    t->for_live_registers([&](int p) {
                         for (int i = 0; i < Tile::vec && t->exists(p); ++i)
                             expect(t->pack_column(p) + i, t->middle[p][i]);
                     });
