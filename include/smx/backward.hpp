@@ -39,11 +39,6 @@ dense_output<Element, Hidden> gradients(Element* dx, strides step = contiguous) 
 }
 
 namespace detail {
-template <class Input, class = void>
-inline constexpr bool has_compute = false;
-template <class Input>
-inline constexpr bool has_compute<Input, always_void<typename Input::compute>> = true;
-
 template <class Input, class Sum>
 void complete(recomputed_input<Input, Sum>& y, extents shape) {
     detail::complete(y.scores, shape);
@@ -67,6 +62,10 @@ template <class Input, class Sum, class Output>
 placement place_of(recomputed_input<Input, Sum> const& y, Output const& dx, extents shape) {
     return detail::place_of(y.scores, dx, shape);
 }
+template <class Input, class Dropout, class Output>
+placement place_of(dropped_input<Input, Dropout> const& dy, Output const& dx, extents shape) {
+    return detail::place_of(dy.input, dx, shape);
+}
 
 inline constexpr tensor_names dy_names{"dy", "dy key stride", "dy strides"}, dx_names{"dx", "dx key stride", "dx strides"};
 }  // namespace detail
@@ -76,6 +75,8 @@ template <class Input, class Gradient, class Factor, class Mask, class Output>
 auto make_backward_operands(shaped_input<Input> const& y, Gradient const& dy, Factor const& factor, Mask const& asked, Output const& dx) {
     static_assert(detail::has_compute<Gradient>, "the gradient that comes in is incoming_gradients(dy) or an input of your own; the one that goes out, "
                                                  "gradients(dx), comes last");
+    static_assert(!is_dropped<Input> && !is_dropped<Output>, "what is dropped in a backward pass is the gradient that comes in: write "
+                                                             "dropped(incoming_gradients(dy), dropout(...))");
     detail::are_parts<Factor, Mask>();
     Input input = y.input;
     Gradient gradient = dy;

@@ -1,37 +1,16 @@
 // Checking every argument of a call on the host, before anything runs.
 #pragma once
-#include "problem.hpp"
+#include "placement.hpp"
 
 SMX_BEGIN
 
 namespace detail {
-
-inline int64 address_of(void const* pointer) { return static_cast<int64>(reinterpret_cast<uint64>(pointer)); }
 
 template <class Element>
 status check_pointer(Element const* pointer, char const* argument) {
     if (pointer == nullptr) return wrong(errc::null_pointer, argument, "a pointer to its elements", 0);
     if (!is_aligned(pointer, int{sizeof(Element)})) return wrong(errc::misaligned, argument, "aligned to its element", address_of(pointer));
     return {};
-}
-
-// The lowest address of a tensor and the one past its highest; false when that leaves 63 bits.
-struct byte_range {
-    int64 low = 0, high = 0;
-};
-inline bool reach(void const* data, extents shape, strides step, int64 element_bytes, byte_range& range, int64& taken) {
-    range.low = range.high = address_of(data);
-    int64 const counts[] = {shape.batch, shape.heads, shape.queries, shape.keys};
-    int64 const steps[] = {step.batch, step.head, step.query, step.key};
-    for (int axis = 0; axis < 4; ++axis) {
-        int64 distance = 0;
-        taken = steps[axis];  // the stride that was too much, when this is the last
-        if (__builtin_mul_overflow(counts[axis] - 1, steps[axis], &distance) || __builtin_mul_overflow(distance, element_bytes, &distance))
-            return false;
-        int64& side = distance < 0 ? range.low : range.high;
-        if (__builtin_add_overflow(side, distance, &side)) return false;
-    }
-    return range.low >= 0 && !__builtin_add_overflow(range.high, element_bytes, &range.high);
 }
 
 // Nothing would be written: no rows, or rows without columns and nobody asking for their statistics.
@@ -61,7 +40,8 @@ struct tensor_names {
     char const* key_stride;
     char const* strides;
 };
-inline constexpr tensor_names x_names{"x", "x key stride", "x strides"}, y_names{"y", "y key stride", "y strides"};
+inline constexpr tensor_names x_names{"x", "x key stride", "x strides"}, y_names{"y", "y key stride", "y strides"},
+    undropped_names{"undropped y", "undropped y key stride", "undropped y strides"};
 
 template <class Element>
 status check_tensor(Element const* data, strides step, extents shape, tensor_names names) {
@@ -164,38 +144,46 @@ status check_part(either_mask<First, Second> const& masks, extents shape) {
     return s ? check_part(masks.second, shape) : s;
 }
 
-// Where an input and an output lie: the same elements, none in common, or else how many bytes apart they begin. One of the user's own says nothing.
-struct placement {
-    bool same, apart;
-    int64 distance;
-};
-template <class Input, class Output>
-placement place_of(Input const&, Output const&, extents) {
-    return {false, true, 0};
+inline status check_part(fixed_seed const&, extents) { return {}; }
+template <class Integer>
+status check_part(device_seed<Integer> const& from, extents) {
+    if (status const s = check_pointer(from.seed, "dropout seed"); !s) return s;
+    return check_pointer(from.first, "dropout offset");
 }
-// The stride of an axis of length 1 is never taken.
-inline bool same_strides(strides a, strides b, extents shape) {
-    return (shape.batch == 1 || a.batch == b.batch) && (shape.heads == 1 || a.head == b.head) && (shape.queries == 1 || a.query == b.query);
+template <class Seed>
+status check_part(dropout_by<Seed> const& dropout, extents shape) {
+    double const p = dropout.probability;
+    if (p != p) return wrong(errc::bad_value, "dropout probability", "from 0 to 1, and not NaN, which reads as -1 here", -1);
+    // A status has integers: of numbers that they cannot hold, the largest.
+    if (!(p >= 0 && p <= 1)) return wrong(errc::bad_value, "dropout probability", "from 0 to 1; in millionths", static_cast<int64>(p < -1e12 ? -1e18 : p > 1e12 ? 1e18 : p * 1e6));
+    return check_part(dropout.seed, shape);
+}
+template <class Output, class Dropout, class Undropped>
+status check_named(dropped_output<Output, Dropout, Undropped> const& y, extents shape, tensor_names names) {
+    if (status const s = check_part(y.dropout, shape); !s) return s;
+    if (status const s = check_named(y.output, shape, names); !s) return s;
+    return check_named(y.undropped, shape, undropped_names);
+}
+template <class Input, class Dropout>
+status check_named(dropped_input<Input, Dropout> const& dy, extents shape, tensor_names names) {
+    if (status const s = check_part(dy.dropout, shape); !s) return s;
+    return check_named(dy.input, shape, names);
 }
 
-// Views of one buffer that lie beside each other: rows of y fall into the gaps between rows of x.
-inline bool interleaved(strides step, int64 apart, extents shape) {
-    int64 const pitch = step.query < 0 ? -step.query : step.query;
-    if (pitch < 2 * shape.keys || (shape.batch > 1 && step.batch % pitch != 0) || (shape.heads > 1 && step.head % pitch != 0)) return false;
-    int64 const offset = (apart % pitch + pitch) % pitch;
-    return offset >= shape.keys && pitch - offset >= shape.keys;
+// Where an output may lie: where the scores are, or apart from them.
+template <class Input, class Output>
+status check_place(Input const& x, Output const& y, extents shape, char const* name) {
+    placement const place = place_of(x, y, shape);
+    if (place.same || place.apart) return {};
+    return wrong(errc::overlap, name, "x itself (same pointer, element size and strides) or apart from it; distance in bytes", place.distance);
 }
-template <class Source, class Target, hidden Hidden>
-placement place_of(dense_input<Source> const& x, dense_output<Target, Hidden> const& y, extents shape) {
-    byte_range from, to;
-    int64 stride = 0;
-    reach(x.data, shape, x.step, sizeof(Source), from, stride);
-    reach(y.data, shape, y.step, sizeof(Target), to, stride);
-    int64 const distance = address_of(y.data) - address_of(x.data);
-    bool const alike = sizeof(Source) == sizeof(Target) && same_strides(x.step, y.step, shape);
-    bool const apart = to.low >= from.high || to.high <= from.low ||
-                       (alike && distance % int64{sizeof(Source)} == 0 && interleaved(x.step, distance / int64{sizeof(Source)}, shape));
-    return {alike && distance == 0, apart, distance};
+template <class Input, class Output, class Dropout, class Undropped>
+status check_place(Input const& x, dropped_output<Output, Dropout, Undropped> const& y, extents shape, char const* name) {
+    if (status const s = check_place(x, y.output, shape, name); !s) return s;
+    if (status const s = check_place(x, y.undropped, shape, undropped_names.itself); !s) return s;
+    placement const place = place_of(y.output, y.undropped, shape);
+    if (place.apart) return {};
+    return wrong(errc::overlap, undropped_names.itself, "apart from y; distance in bytes", place.distance);
 }
 
 template <class Element>
@@ -217,9 +205,7 @@ status check(operands<Input, Factor, Mask, Output, RowOutput> const& o) {
     if (o.shape.keys == 0) return {};
     if (status const s = detail::check_named(o.input, o.shape, detail::x_names); !s) return s;
     if (status const s = detail::check_named(o.output, o.shape, detail::y_names); !s) return s;
-    detail::placement const place = detail::place_of(o.input, o.output, o.shape);
-    if (place.same || place.apart) return {};
-    return detail::wrong(errc::overlap, "y", "x itself (same pointer, element size and strides) or apart from it; distance in bytes", place.distance);
+    return detail::check_place(o.input, o.output, o.shape, detail::y_names.itself);
 }
 
 template <class Input, class Factor, class Mask, class Output, class... Extras>

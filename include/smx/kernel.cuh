@@ -37,8 +37,7 @@ struct group_of : group_made<Group> {
 // Requires  grid.x * grid.y blocks cover o.rows.count(), or where blocks share a row, grid.x == clusterDim.x <= Kernel::blocks and grid.y * grid.z
 //           cover it; blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...)
 template <class Kernel, class Operands>
-__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail::mask_traits_of<typename Operands::seen_type>,
-                                                                         int{sizeof(typename Operands::compute)},
+__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail::traits_of<Operands>, int{sizeof(typename Operands::compute)},
                                                                          Kernel::template held_bytes<Operands>))
     softmax_kernel(Operands const __grid_constant__ o) {
     using group_type = typename Kernel::group;

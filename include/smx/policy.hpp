@@ -82,18 +82,20 @@ constexpr int group_blocks = 1;
 template <int Threads, int Blocks>
 constexpr int group_blocks<cluster_group<Threads, Blocks>> = Blocks;
 
-// What a mask asks of a lane's registers.
+// What a mask asks of a lane's registers, and whether a dropout draws.
 struct mask_traits {
-    bool tests, biases, spans_row;
+    bool tests, biases, spans_row, draws;
 };
-template <class Seen>
-inline constexpr mask_traits mask_traits_of = {mask_tests<Seen>, mask_biases<Seen>, spans_row<Seen>};
+template <class Operands, class Seen = typename Operands::seen_type>
+inline constexpr mask_traits traits_of = {mask_tests<Seen>, mask_biases<Seen>, spans_row<Seen>, Operands::draws};
 
 // An output that stores 16 bits or less of a probability.
 template <class Output, class = void>
 inline constexpr bool is_narrow = false;
 template <class Output>
 inline constexpr bool is_narrow<Output, always_void<typename Output::element>> = sizeof(typename Output::element) <= 2;
+template <class Output, class Dropout, class Undropped>
+inline constexpr bool is_narrow<dropped_output<Output, Dropout, Undropped>> = is_narrow<Output> && (is_narrow<Undropped> || same_type<Undropped, no_output>);
 
 // What kernel types have in common.
 template <class Group, int Vec, int Packs, int Threads, body_kind Body, int Behind = 0>
@@ -131,7 +133,9 @@ struct kernel_type {
         // Threads that an SM of any GPU since 8.0 takes, and 7.5; blocks that one of 8.0, 9.0 and later takes, and one of the others.
         constexpr int most_threads = SMX_ARCH == 750 ? 1024 : 1536;
         constexpr int most_blocks = SMX_ARCH == 750 || SMX_ARCH == 860 || SMX_ARCH == 870 ? 16 : 24;
-        int const wanted = threads_wanted(row, compute_bytes, held_bytes);
+        constexpr int registers = 64 * 1024, of_draws = 24;  // of an SM, and of a lane while it draws
+        int const undrawn = threads_wanted(row, compute_bytes, held_bytes);
+        int const wanted = row.draws ? registers / (registers / undrawn + of_draws) : undrawn;
         int const fit = (wanted < most_threads ? wanted : most_threads) / Threads;
         return fit < 1 ? 1 : fit > most_blocks ? most_blocks : fit;
     }

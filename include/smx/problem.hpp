@@ -93,6 +93,16 @@ void complete(dense_output<Element, Hidden>& y, extents shape) {
     y.row_step = row_step_of(y.step, shape);
 }
 
+template <class Output, class Dropout, class Undropped>
+void complete(dropped_output<Output, Dropout, Undropped>& y, extents shape) {
+    complete(y.output, shape);
+    complete(y.undropped, shape);
+}
+template <class Input, class Dropout>
+void complete(dropped_input<Input, Dropout>& dy, extents shape) {
+    complete(dy.input, shape);
+}
+
 // What several rows read is to stay in the L2.
 constexpr cache_policy policy_of(strides step, extents shape) {
     bool const repeats = (step.batch == 0 && shape.batch > 1) || (step.head == 0 && shape.heads > 1) || (step.query == 0 && shape.queries > 1);
@@ -150,6 +160,15 @@ constexpr bool asks_index_alone(dense_input<Element> const& x) {
 template <class Element, hidden Hidden>
 constexpr bool asks_index_alone(dense_output<Element, Hidden> const& y) {
     return y.row_step != 0;
+}
+constexpr bool asks_index_alone(no_output const&) { return true; }
+template <class Output, class Dropout, class Undropped>
+constexpr bool asks_index_alone(dropped_output<Output, Dropout, Undropped> const& y) {
+    return asks_index_alone(y.output) && asks_index_alone(y.undropped);
+}
+template <class Input, class Dropout>
+constexpr bool asks_index_alone(dropped_input<Input, Dropout> const& dy) {
+    return asks_index_alone(dy.input);
 }
 
 template <class RowOutput, class = void>
@@ -215,6 +234,7 @@ row_range rows_of(extents shape, Parts const&... parts) {
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask const& asked, Output const& given, Extras const&... extras) {
     detail::are_parts<Factor, Mask>();
+    static_assert(!is_dropped<Input>, "scores are not dropped: write dropped(probabilities(y), dropout(...))");
     // The parameters are references: GCC 12 takes what an aggregate passed by value points to for unwritten, where that is copied into the result (its ipa-modref pass).
     Input input = x.input;
     Output output = given;

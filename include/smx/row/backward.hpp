@@ -3,10 +3,12 @@
 // With s = factor * x + bias over the visible columns and y = softmax(s), y_j changes with s_k by y_j * ([j == k] - y_k), hence
 //   dx_k = factor * sum over j of dy_j * y_j * ([j == k] - y_k) = factor * y_k * (dy_k - sum over j of dy_j * y_j).
 // A hidden column has no s: it is in no sum, and its gradient is 0. So is every one of a row that sees nothing, whatever was written as its y.
-// Where y was not kept it is exp(s - log-sum-exp).
+// Where y was not kept it is exp(s - log-sum-exp). Where d = m * y left the forward pass, with m = 1 / (1 - p) in what a dropout kept and 0 elsewhere,
+// dy is m times the gradient of d.
 // Source    J. S. Bridle, "Training stochastic model recognition algorithms as networks can lead to maximum mutual information estimation of
 //           parameters", 1989: the derivative; T. Dao et al., "FlashAttention", 2022, appendix B.2: the sum that all columns share.
 #pragma once
+#include "../dropout.hpp"
 #include "../load_pair.hpp"
 #include "../mask/selection.hpp"
 #include "../recompute.hpp"
@@ -98,6 +100,7 @@ SMX_HD void softmax_backward_row(Group& g, Input const& probabilities, Gradient 
     Tile dy;
     selection<y_tile, decltype(masks.bind(row, shape))> selected;
     smx::load_pair(g, y, probabilities, dy, gradients, row, seen);
+    if constexpr (is_dropped<Gradient>) gradients.drop(dy, row);
     if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, factor, seen, row);
     selected.ask(y, seen);
     selected.clear(y);
@@ -125,6 +128,7 @@ SMX_HD void chunked_backward_row(Group& g, Input const& probabilities, Gradient 
     selection<y_tile, decltype(masks.bind(row, shape))> selected;
     auto const load_visible = [&](interval part) {
         smx::load_pair(g, y, probabilities, dy, gradients, row, seen, part);
+        if constexpr (is_dropped<Gradient>) gradients.drop(dy, row);
         if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, factor, seen, row);
         selected.ask(y, seen);
         selected.clear(y);

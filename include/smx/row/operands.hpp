@@ -11,6 +11,7 @@ struct operands {
     using compute = typename Input::compute;
     static constexpr int element_bytes = element_bytes_of<Input>;
     using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
+    static constexpr bool draws = is_dropped<Output>;
 
     // In a kernel's parameters: what every row needs before it can load comes first, since each 64 bytes of them take a trip to memory.
     row_list rows;
@@ -36,6 +37,7 @@ struct backward_operands {
     using compute = chosen_type<(sizeof(typename Gradient::compute) > sizeof(typename Input::compute)), typename Gradient::compute, typename Input::compute>;
     static constexpr int element_bytes = element_bytes_of<Input>;
     using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
+    static constexpr bool draws = is_dropped<Gradient>;
 
     row_list rows;
     Input input;

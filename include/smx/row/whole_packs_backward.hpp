@@ -16,15 +16,21 @@ recomputed_input<filled_input<Input>, Sum> filled(host_group& g, recomputed_inpu
     return {{y.scores, &g}, y.sums};
 }
 
+template <class Input, class Dropout>
+dropped_input<filled_input<Input>, Dropout> filled(host_group& g, dropped_input<Input, Dropout> const& dy) {
+    return {{dy.input, &g}, dy.dropout};
+}
+
 }  // namespace detail
 
 // A backward call whose rows g can take.
 template <class Input, class Gradient, class Factor, class Mask, class Output>
 auto in_whole_packs(host_group& g, backward_operands<Input, Gradient, Factor, Mask, Output> const& o) {
     using input = decltype(detail::filled(g, o.input));
+    using gradient = decltype(detail::filled(g, o.gradient));
     using output = detail::filled_output<Output>;
-    return backward_operands<input, detail::filled_input<Gradient>, Factor, detail::filled_mask<Mask>, output>{
-        o.rows, detail::filled(g, o.input), {o.gradient, &g}, o.factor, {o.output, &g}, {o.masks}, o.shape, o.axes};
+    return backward_operands<input, gradient, Factor, detail::filled_mask<Mask>, output>{
+        o.rows, detail::filled(g, o.input), detail::filled(g, o.gradient), o.factor, {o.output, &g}, {o.masks}, o.shape, o.axes};
 }
 #endif
 
