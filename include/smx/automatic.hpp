@@ -206,9 +206,10 @@ using batch_invariant = kernel_choice<From, To, row_count::ignored>;
 namespace detail {
 
 // What launch_auto chooses from. No more than 8 columns a pack: 8 packs of more do not fit the registers.
-template <class Input, class Seen, class Choice = every_kernel>
-using automatic_kernels =
-    typename chosen_from<Choice, typename automatic_list<(pack_columns_of<Input> > 8 ? 8 : pack_columns_of<Input>), seen_as<Seen>>::type>::type;
+// Scores of which logarithms are wanted wait as numbers, as those do that a mask adds to.
+template <class Input, class Seen, class Choice = every_kernel, class Output = void>
+using automatic_kernels = typename chosen_from<Choice, typename automatic_list<(pack_columns_of<Input> > 8 ? 8 : pack_columns_of<Input>),
+                                                                              wants_logarithms<Output> ? rows_seen::asked : seen_as<Seen>>::type>::type;
 
 #if SMX_HAS_HOST
 // Calls visit(kernel) with the first kernel of the list that can run such rows; gives what it gives.
@@ -225,9 +226,9 @@ constexpr policy policy_of_first(Kernels kernels, row_shape shape, device_limits
     return with_first(kernels, shape, limits, [&](auto kernel) { return decltype(kernel)::value.with_blocks(decltype(kernel)::blocks_for(shape)); });
 }
 
-template <class Input, class Seen, class Choice>
+template <class Input, class Seen, class Choice, class Output = void>
 constexpr policy chosen_policy(row_shape shape, device_limits limits) {
-    return policy_of_first(automatic_kernels<Input, Seen, Choice>(), shape, limits);
+    return policy_of_first(automatic_kernels<Input, Seen, Choice, Output>(), shape, limits);
 }
 #endif
 

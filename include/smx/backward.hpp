@@ -24,7 +24,17 @@ shaped_input<recomputed_input<Input, Sum>> recomputed_probabilities(shaped_input
     return {{x.input, sums}, x.shape};
 }
 
-// The gradient of the probabilities.
+// The same where log-probabilities left the forward pass: the logarithms that it gave, or the scores and their log-sum-exp.
+template <class Element>
+shaped_input<recomputed_input<dense_input<Element>, void, normalized::logarithms>> saved_log_probabilities(Element const* y, extents shape, strides step = contiguous) {
+    return {{smx::scores(y, shape, step).input}, shape};
+}
+template <class Input, class Sum>
+shaped_input<recomputed_input<Input, Sum, normalized::logarithms>> recomputed_log_probabilities(shaped_input<Input> const& x, Sum const* sums) {
+    return {{x.input, sums}, x.shape};
+}
+
+// The gradient of the probabilities, or of their logarithms.
 // Shape     dy: the shape of the probabilities, its own strides as theirs; packed when left out. An input of your own takes its place as it is.
 template <class Element>
 dense_input<Element> incoming_gradients(Element const* dy, strides step = contiguous) {
@@ -39,12 +49,12 @@ dense_output<Element, Hidden> gradients(Element* dx, strides step = contiguous) 
 }
 
 namespace detail {
-template <class Input, class Sum>
-void complete(recomputed_input<Input, Sum>& y, extents shape) {
+template <class Input, class Sum, normalized To>
+void complete(recomputed_input<Input, Sum, To>& y, extents shape) {
     detail::complete(y.scores, shape);
 }
-template <class Input, class Sum>
-constexpr bool asks_index_alone(recomputed_input<Input, Sum> const& y) {
+template <class Input, class Sum, normalized To>
+constexpr bool asks_index_alone(recomputed_input<Input, Sum, To> const& y) {
     return detail::asks_index_alone(y.scores);
 }
 
@@ -53,19 +63,28 @@ template <class Input>
 status check_probabilities(Input const& y, extents shape) {
     return check_named(y, shape, y_names);
 }
-template <class Input, class Sum>
-status check_probabilities(recomputed_input<Input, Sum> const& y, extents shape) {
+template <class Input>
+status check_probabilities(recomputed_input<Input, void, normalized::logarithms> const& y, extents shape) {
+    return check_named(y.scores, shape, y_names);
+}
+template <class Input, class Sum, normalized To>
+status check_probabilities(recomputed_input<Input, Sum, To> const& y, extents shape) {
     if (status const s = check_pointer(y.sums, "log_sum_exp"); !s) return s;
     return check_named(y.scores, shape, x_names);
 }
-template <class Input, class Sum, class Output>
-placement place_of(recomputed_input<Input, Sum> const& y, Output const& dx, extents shape) {
+template <class Input, class Sum, normalized To, class Output>
+placement place_of(recomputed_input<Input, Sum, To> const& y, Output const& dx, extents shape) {
     return detail::place_of(y.scores, dx, shape);
 }
 template <class Input, class Dropout, class Output>
 placement place_of(dropped_input<Input, Dropout> const& dy, Output const& dx, extents shape) {
     return detail::place_of(dy.input, dx, shape);
 }
+
+template <class Input>
+inline constexpr bool is_made_of_scores = false;
+template <class Input, class Sum, normalized To>
+inline constexpr bool is_made_of_scores<recomputed_input<Input, Sum, To>> = !same_type<Sum, void>;
 
 inline constexpr tensor_names dy_names{"dy", "dy key stride", "dy strides"}, dx_names{"dx", "dx key stride", "dx strides"};
 }  // namespace detail
@@ -112,7 +131,7 @@ status check(backward_operands<Input, Gradient, Factor, Mask, Output> const& o) 
     if (!from_dy.same && !from_dy.apart)
         return detail::wrong(errc::overlap, "dx", "dy itself (same pointer, element size and strides) or apart from it; distance in bytes", from_dy.distance);
     if (!from_y.apart)
-        return detail::wrong(errc::overlap, "dx", is_recomputed<Input> ? "apart from x; distance in bytes" : "apart from y; distance in bytes", from_y.distance);
+        return detail::wrong(errc::overlap, "dx", detail::is_made_of_scores<Input> ? "apart from x; distance in bytes" : "apart from y; distance in bytes", from_y.distance);
     return {};
 }
 

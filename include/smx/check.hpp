@@ -62,8 +62,8 @@ status check_named(dense_input<Element> const& x, extents shape, tensor_names na
     return check_tensor(x.data, x.step, shape, names);
 }
 // Rows of an output may not share elements: ordered by stride, each axis steps over all of the ones before it.
-template <class Element, hidden Hidden>
-status check_named(dense_output<Element, Hidden> const& y, extents shape, tensor_names names) {
+template <class Element, hidden Hidden, normalized To>
+status check_named(dense_output<Element, Hidden, To> const& y, extents shape, tensor_names names) {
     if (status const s = check_tensor(y.data, y.step, shape, names); !s) return s;
     struct axis {
         int64 count, step;

@@ -194,6 +194,7 @@ struct dropped_output {
     Undropped undropped;
 
     static constexpr hidden when_hidden = hidden_policy<Output>;
+    static_assert(!wants_logarithms<Output> && !wants_logarithms<Undropped>, "a dropout makes probabilities 0, which no logarithm of theirs is");
     static_assert(same_type<Undropped, no_output> || hidden_policy<Undropped> == when_hidden, "both outputs leave what is hidden, or neither does");
 
     SMX_HD auto bind(row_id id) const {

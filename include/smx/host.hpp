@@ -27,7 +27,7 @@ template <class Operands>
 void run_rows(Operands const& given, rows range) {
     using compute = typename Operands::compute;
     constexpr int tiles = is_backward<Operands> ? 2 : 1;
-    constexpr kept row_keeps = is_backward<Operands> ? kept::terms : kept::weights;
+    constexpr kept row_keeps = is_backward<Operands> ? kept::terms : wants_logarithms<typename Operands::output_type> ? kept::scores : kept::weights;
     using short_tile = host_tile<compute, 128, row_keeps>;
     using row_tile = host_tile<compute, host_row_bytes / tiles, row_keeps>;
     using chunk_tile = host_tile<compute, host_chunk_bytes, is_backward<Operands> ? kept::terms : online::keeps>;

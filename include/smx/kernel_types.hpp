@@ -108,8 +108,8 @@ struct chunked_staged : detail::kernel_type<Group, Vec, Packs, detail::group_siz
 
     template <class InKernel, class Operands>
     static SMX_HD void run(InKernel& g, Operands const& o, int64 first, int, void* shared, uint64*) {
-        using compute = typename Operands::compute;
-        smx::run_chunked<typename chunked_staged::template tile_of<Operands>>(g, staged<compute>(shared), o, first);
+        using tile_type = typename chunked_staged::template tile_of<Operands>;
+        smx::run_chunked<tile_type>(g, staged<typename Operands::compute, tile_type::keeps>(shared), o, first);
     }
 };
 

@@ -254,7 +254,7 @@ static status launch_auto(launch_place place, shaped_input<Input> const& x, Fact
                           Extras const&... extras) {
     auto const o = smx::make_operands(x, factor, masks, output, extras...);
     if (status const s = detail::check_choice<Choice>(o); !s) return s;
-    return launching::launch_first<detail::automatic_kernels<Input, typename decltype(o)::seen_type, Choice>>(place, o);
+    return launching::launch_first<detail::automatic_kernels<Input, typename decltype(o)::seen_type, Choice, Output>>(place, o);
 }
 
 SMX_END_KERNELS

@@ -1,6 +1,7 @@
-// Verb 5: turn scores into probabilities.
+// Verb 5: turn scores into probabilities, or into their logarithms.
 #pragma once
 #include "reduce.hpp"
+#include "tensor.hpp"
 
 SMX_BEGIN
 
@@ -81,6 +82,43 @@ SMX_HD void normalize(Tile& t, statistics<typename Tile::compute> stats, empty_r
         int const edges = t.edges_to_visit();
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) t.edge[i] = probability(t.edge[i]);
+    }
+}
+
+// What ln of empty_value() is, where that is written.
+template <class Compute>
+SMX_HD Compute logarithm_of_empty(empty_row when_empty, int cols) {
+    if (when_empty == empty_row::zeros) return neg_inf<Compute>();
+    return when_empty == empty_row::nan ? quiet_nan<Compute>() : -natural_log(static_cast<Compute>(cols));
+}
+
+// Each score becomes score - max - ln(sum), the logarithm of its probability, however small that is; hidden scores become -inf. An empty row: -inf,
+// -ln(cols) or NaN in every column, as the policy writes 0, 1 / cols or NaN as probabilities.
+// Callers   any lane, on its own, with the statistics of the whole row
+// Cost      one logarithm a row, two differences an element
+// Source    S. Boyd, L. Vandenberghe, "Convex optimization", 2004, section 3.1.5: log-sum-exp; with the maximum taken out, as in reduce.hpp
+template <class Tile>
+SMX_HD void normalize_to_logarithms(Tile& t, statistics<typename Tile::compute> stats, empty_row when_empty, int cols) {
+    using compute = typename Tile::compute;
+    static_assert(Tile::keeps == kept::scores, "weights have no logarithms where they are 0: write kept::scores");
+    bool const empty = stats.empty();
+    compute const filling = empty ? logarithm_of_empty<compute>(when_empty, cols) : neg_inf<compute>();
+    compute const anchored = anchor(stats.max), rest = empty ? -filling : natural_log(stats.sum);
+    auto const logarithm = [&](compute score) { return (empty ? compute(0) : score - anchored) - rest; };
+    detail::normalize_packs(t, filling, logarithm);
+    if (!t.has_edges()) return;
+    int const edges = t.edges_to_visit();
+    SMX_UNROLL
+    for (int i = 0; i < edges; ++i) t.edge[i] = logarithm(t.edge[i]);
+}
+
+// Either, as an output wants it.
+template <class Output, class Tile>
+SMX_HD void normalize_for(Tile& t, statistics<typename Tile::compute> stats, empty_row when_empty, int cols) {
+    if constexpr (wants_logarithms<Output>) {
+        smx::normalize_to_logarithms(t, stats, when_empty, cols);
+    } else {
+        smx::normalize(t, stats, when_empty, cols);
     }
 }
 

@@ -48,8 +48,8 @@ inline bool interleaved(strides step, int64 apart, extents shape) {
     int64 const offset = (apart % pitch + pitch) % pitch;
     return offset >= shape.keys && pitch - offset >= shape.keys;
 }
-template <class Source, class Target, hidden Hidden>
-placement place_of(dense_input<Source> const& x, dense_output<Target, Hidden> const& y, extents shape) {
+template <class Source, class Target, hidden Hidden, normalized To>
+placement place_of(dense_input<Source> const& x, dense_output<Target, Hidden, To> const& y, extents shape) {
     byte_range from, to;
     int64 stride = 0;
     reach(x.data, shape, x.step, sizeof(Source), from, stride);

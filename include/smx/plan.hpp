@@ -55,7 +55,7 @@ planned plan(device_limits limits, shaped_input<Input> const& x, Factor const& f
              Extras const&... extras) {
     auto const o = smx::make_operands(x, factor, masks, output, extras...);
     planned all{detail::check_choice<Choice>(o), {}};
-    if (all.result) all.kernel = detail::chosen_policy<Input, typename decltype(o)::seen_type, Choice>(detail::shape_of(o), limits);
+    if (all.result) all.kernel = detail::chosen_policy<Input, typename decltype(o)::seen_type, Choice, Output>(detail::shape_of(o), limits);
     return all;
 }
 

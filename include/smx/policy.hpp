@@ -144,22 +144,24 @@ struct kernel_type {
     // Of a row in few registers what is hidden is computed too: jumps cost as much, and keep the compiler from overlapping packs.
     static constexpr hidden_packs parts_as = holds_row(Body) && Vec * Packs <= 32 ? hidden_packs::computed : hidden_packs::skipped;
     // Stored: what the registers hold of a score, Compute or what it is stored as.
-    template <class Compute, class Seen, hidden_packs Parts = parts_as, class Stored = Compute, exponent Exponent = exponent::of_difference>
+    template <class Compute, class Seen, hidden_packs Parts = parts_as, class Stored = Compute, exponent Exponent = exponent::of_difference, bool Logarithms = false>
     using tile_type = tile<lanes_per_slice, Vec, Packs, Compute,
-                           Body == body_kind::online ? kept::scores : same_type<Stored, Compute> ? kept::weights : kept::stored,
+                           Body == body_kind::online || Logarithms ? kept::scores : same_type<Stored, Compute> ? kept::weights : kept::stored,
                            spans_row<Seen> ? hidden_packs::all_or_none : Parts, mask_biases<Seen> ? product::until_biased : product::until_weighed, Stored,
                            row_ends::single, Exponent, Behind>;
     template <class Operands>
-    using held_of = chosen_type<keeps_stored(Body), detail::held_of<typename Operands::input_type, typename Operands::seen_type>, typename Operands::compute>;
+    static constexpr bool logarithms_of = wants_logarithms<typename Operands::output_type>;
+    template <class Operands>
+    using held_of = chosen_type<keeps_stored(Body) && !logarithms_of<Operands>, detail::held_of<typename Operands::input_type, typename Operands::seen_type>, typename Operands::compute>;
     // Masks that test, of rows seen in part, are bound by their instructions. A chunk that waits keeps its maximum, and no more.
     template <class Operands, class Seen = typename Operands::seen_type>
     static constexpr exponent exponent_of =
-        SMX_DEVICE_CODE && holds_row(Body) && same_type<typename Operands::compute, float> && mask_tests<Seen> && !spans_row<Seen> && is_narrow<typename Operands::output_type>
+        SMX_DEVICE_CODE && holds_row(Body) && same_type<typename Operands::compute, float> && mask_tests<Seen> && !spans_row<Seen> && is_narrow<typename Operands::output_type> && !logarithms_of<Operands>
             ? exponent::of_product
             : exponent::of_difference;
     template <class Operands, class Compute = typename Operands::compute, class Seen = typename Operands::seen_type>
     using tile_of = chosen_type<is_backward<Operands>, tile<lanes_per_slice, Vec, Packs, Compute, kept::terms, spans_row<Seen> ? hidden_packs::all_or_none : parts_as>,
-                                tile_type<Compute, Seen, parts_as, held_of<Operands>, exponent_of<Operands>>>;
+                                tile_type<Compute, Seen, parts_as, held_of<Operands>, exponent_of<Operands>, logarithms_of<Operands>>>;
     template <class Operands>  // of a column, in the registers
     static constexpr int held_bytes = int{sizeof(held_of<Operands>)} * numbers_held<Operands>;
 

@@ -41,6 +41,12 @@ dense_output<Element, Hidden> probabilities(Element* y, strides step = contiguou
     return {y, step};
 }
 
+// The logarithms of the probabilities, -inf in what is hidden; otherwise as probabilities().
+template <hidden Hidden = hidden::zeros, class Element>
+dense_output<Element, Hidden, normalized::logarithms> log_probabilities(Element* y, strides step = contiguous) {
+    return {y, step};
+}
+
 namespace detail {
 
 constexpr status wrong(errc code, char const* argument, char const* requirement, int64 actual) {
@@ -87,8 +93,8 @@ void complete(dense_input<Element>& x, extents shape) {
     if (is_contiguous(x.step)) x.step = packed_strides(shape);
     x.row_step = row_step_of(x.step, shape);
 }
-template <class Element, hidden Hidden>
-void complete(dense_output<Element, Hidden>& y, extents shape) {
+template <class Element, hidden Hidden, normalized To>
+void complete(dense_output<Element, Hidden, To>& y, extents shape) {
     if (is_contiguous(y.step)) y.step = packed_strides(shape);
     y.row_step = row_step_of(y.step, shape);
 }
@@ -157,8 +163,8 @@ template <class Element>
 constexpr bool asks_index_alone(dense_input<Element> const& x) {
     return x.row_step != 0;
 }
-template <class Element, hidden Hidden>
-constexpr bool asks_index_alone(dense_output<Element, Hidden> const& y) {
+template <class Element, hidden Hidden, normalized To>
+constexpr bool asks_index_alone(dense_output<Element, Hidden, To> const& y) {
     return y.row_step != 0;
 }
 constexpr bool asks_index_alone(no_output const&) { return true; }

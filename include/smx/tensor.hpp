@@ -195,13 +195,19 @@ SMX_HD int head_of(Input const& input, row_id id) {
 
 // What happens to columns that a mask's structure hides.
 enum class hidden {
-    zeros,  // written as 0
+    zeros,  // written as 0, or as its logarithm
     keep,   // outside the span of the mask: left as they are; an empty row is left whole
+};
+
+// What a row is normalised to.
+enum class normalized {
+    probabilities,
+    logarithms,  // of probabilities; -inf in what is hidden
 };
 
 // Shape     data: as x, its own strides, key stride 1, rows apart from each other
 // Requires  data aligned to one element, in global memory
-template <class Element, hidden Hidden = hidden::zeros>
+template <class Element, hidden Hidden = hidden::zeros, normalized To = normalized::probabilities>
 struct dense_output {
     Element* data;
     int64 row_step;  // as an input's
@@ -212,6 +218,7 @@ struct dense_output {
                   "an element has 1, 2, 4, 8 or 16 bytes: write others by an output of your own");
     using element = Element;
     static constexpr hidden when_hidden = Hidden;
+    static constexpr normalized normalized_to = To;
 
     using row = memory_output_row<Element, detail::traffic::streamed>;
 
@@ -223,5 +230,11 @@ template <class Output, class = void>
 inline constexpr hidden hidden_policy = hidden::zeros;
 template <class Output>
 inline constexpr hidden hidden_policy<Output, always_void<decltype(Output::when_hidden)>> = Output::when_hidden;
+
+// And `static constexpr normalized normalized_to`; absent means probabilities.
+template <class Output, class = void>
+inline constexpr bool wants_logarithms = false;
+template <class Output>
+inline constexpr bool wants_logarithms<Output, always_void<decltype(Output::normalized_to)>> = Output::normalized_to == normalized::logarithms;
 
 SMX_END

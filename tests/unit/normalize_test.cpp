@@ -1,4 +1,5 @@
-// normalize.hpp: scores and kept weights become probabilities; what an empty row is written as.
+// normalize.hpp: scores and kept weights become probabilities, scores their logarithms; what an empty row is written
+// as.
 #include "smx/normalize.hpp"
 
 #include <gtest/gtest.h>
@@ -44,6 +45,28 @@ TYPED_TEST(normalize, weights) {
     smx::normalize(t, row, smx::empty_row::zeros, 13);
     double const sum = 1 + 12 * std::exp(-2.0);
     EXPECT_NEAR(static_cast<double>(t.middle[2][3]), std::exp(-2.0) / sum, 1e-7);
+}
+
+TYPED_TEST(normalize, to_logarithms) {
+    auto t = full_tile<smx::tile<1, 4, 1, TypeParam>>(TypeParam(2));
+    t.middle[0][1] = TypeParam(-3000);
+    t.middle[0][2] = -std::numeric_limits<TypeParam>::infinity();
+    auto const stats = smx::lane_statistics(t);
+    smx::normalize_to_logarithms(t, stats, smx::empty_row::uniform, 4);
+    EXPECT_NEAR(static_cast<double>(t.middle[0][0]), -std::log(2.0), 1e-7);
+    EXPECT_NEAR(static_cast<double>(t.middle[0][1]), -3002 - std::log(2.0), 1e-3);
+    EXPECT_EQ(t.middle[0][2], -std::numeric_limits<TypeParam>::infinity());
+}
+
+TYPED_TEST(normalize, an_empty_row_to_logarithms_by_each_rule) {
+    auto const by = [](smx::empty_row rule) {
+        auto t = full_tile<smx::tile<1, 4, 3, TypeParam>>(-std::numeric_limits<TypeParam>::infinity());
+        smx::normalize_to_logarithms(t, smx::statistics<TypeParam>(), rule, 12);
+        return t.middle[2][3];
+    };
+    EXPECT_EQ(by(smx::empty_row::zeros), -std::numeric_limits<TypeParam>::infinity());
+    EXPECT_NEAR(static_cast<double>(by(smx::empty_row::uniform)), -std::log(12.0), 1e-6);
+    EXPECT_TRUE(std::isnan(by(smx::empty_row::nan)));
 }
 
 TYPED_TEST(normalize, an_empty_row_by_each_rule) {

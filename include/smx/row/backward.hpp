@@ -5,6 +5,8 @@
 // A hidden column has no s: it is in no sum, and its gradient is 0. So is every one of a row that sees nothing, whatever was written as its y.
 // Where y was not kept it is exp(s - log-sum-exp). Where d = m * y left the forward pass, with m = 1 / (1 - p) in what a dropout kept and 0 elsewhere,
 // dy is m times the gradient of d.
+// Where not y but z = ln y left the forward pass, z_j changes with s_k by [j == k] - y_k, hence, dy being the gradient of z,
+//   dx_k = factor * (dy_k - y_k * sum over j of dy_j).
 // Source    J. S. Bridle, "Training stochastic model recognition algorithms as networks can lead to maximum mutual information estimation of
 //           parameters", 1989: the derivative; T. Dao et al., "FlashAttention", 2022, appendix B.2: the sum that all columns share.
 #pragma once
@@ -17,33 +19,56 @@
 
 SMX_BEGIN
 
-// The sum of the products of two tiles with one map, over what one lane holds.
+// What the columns of a row add to a sum that all of them share, and the gradient that follows from it: dy of y, and of ln y. A product of -0 becomes
+// 0 by the sum, which costs nothing beside the product.
+struct derivative_of_probabilities {
+    template <class Compute>
+    static SMX_HD Compute term(Compute y, Compute dy) {
+        return y * dy;
+    }
+    template <class Compute>
+    static SMX_HD Compute gradient(Compute y, Compute factor, Compute dy, Compute inner) {
+        return y * factor * (dy - inner) + Compute(0);
+    }
+};
+struct derivative_of_logarithms {
+    template <class Compute>
+    static SMX_HD Compute term(Compute, Compute dy) {
+        return dy;
+    }
+    template <class Compute>
+    static SMX_HD Compute gradient(Compute y, Compute factor, Compute dy, Compute inner) {
+        return factor * (dy - y * inner) + Compute(0);
+    }
+};
+template <class Input>
+using derivative_of = chosen_type<is_of_logarithms<Input>, derivative_of_logarithms, derivative_of_probabilities>;
+
+// The sum of the terms of y and dy, two tiles with one map, over what one lane holds.
 // Requires  what is hidden is 0 in both
 // Callers   any lane, on its own
-template <class Tile, class Beside>
+template <class Derivative = derivative_of_probabilities, class Tile, class Beside>
 SMX_HD typename Tile::compute inner_product(Tile const& a, Beside const& b) {
     using compute = typename Tile::compute;
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
     a.for_live_registers([&](int p) {
         SMX_UNROLL
-        for (int i = 0; i < Tile::vec; ++i) sums[i] += a.middle[p][i] * b.middle[p][i];
+        for (int i = 0; i < Tile::vec; ++i) sums[i] += Derivative::term(a.middle[p][i], b.middle[p][i]);
     });
     compute sum = folded(sums, plus());
     if (!a.has_edges()) return sum;
     int const edges = a.edges_to_visit();
     SMX_UNROLL
-    for (int i = 0; i < edges; ++i) sum += a.edge[i] * b.edge[i];
+    for (int i = 0; i < edges; ++i) sum += Derivative::term(a.edge[i], b.edge[i]);
     return sum;
 }
 
-// dy becomes dx = factor * y * (dy - inner), with inner the sum of dy * y over the whole row.
+// dy becomes dx, with inner the sum of the terms over the whole row.
 // Gives     0 in what is hidden, whatever factor and inner are
 // Callers   any lane, on its own
-template <class Probabilities, class Tile, class Selection>
+template <class Derivative = derivative_of_probabilities, class Probabilities, class Tile, class Selection>
 SMX_HD void differentiate(Probabilities const& y, Tile& dy, typename Tile::compute inner, typename Tile::compute factor, Selection const& selected) {
     using compute = typename Tile::compute;
-    // A product of -0 becomes 0 by the sum, which costs nothing beside the product.
-    auto const gradient = [](compute probability, compute by, compute given, compute mean) { return probability * by * (given - mean) + compute(0); };
     int const packs = dy.packs_to_visit();
     int const stripes_in_use = dy.stripes_to_visit();
     SMX_UNROLL
@@ -53,7 +78,7 @@ SMX_HD void differentiate(Probabilities const& y, Tile& dy, typename Tile::compu
                 bool const touched = dy.touches_seen(p);
                 compute const by = touched ? factor : compute(0), mean = touched ? inner : compute(0);
                 SMX_UNROLL
-                for (int i = 0; i < Tile::vec; ++i) dy.middle[p][i] = gradient(y.middle[p][i], by, dy.middle[p][i], mean);
+                for (int i = 0; i < Tile::vec; ++i) dy.middle[p][i] = Derivative::gradient(y.middle[p][i], by, dy.middle[p][i], mean);
             });
         } else {
             dy.for_packs(b, packs, [&](int p) { dy.middle[p] = filled_pack<Tile::vec>(compute(0)); });
@@ -64,7 +89,7 @@ SMX_HD void differentiate(Probabilities const& y, Tile& dy, typename Tile::compu
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
             bool const touched = dy.edge_is_seen(dy.edge_column(i));
-            dy.edge[i] = gradient(y.edge[i], touched ? factor : compute(0), dy.edge[i], touched ? inner : compute(0));
+            dy.edge[i] = Derivative::gradient(y.edge[i], touched ? factor : compute(0), dy.edge[i], touched ? inner : compute(0));
         }
     }
     // Hidden columns of a pack are 0 times inner and factor.
@@ -101,12 +126,12 @@ SMX_HD void softmax_backward_row(Group& g, Input const& probabilities, Gradient 
     selection<y_tile, decltype(masks.bind(row, shape))> selected;
     smx::load_pair(g, y, probabilities, dy, gradients, row, seen);
     if constexpr (is_dropped<Gradient>) gradients.drop(dy, row);
-    if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, factor, seen, row);
+    if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, dy, factor, seen, row);
     selected.ask(y, seen);
     selected.clear(y);
     selected.clear(dy);
-    compute const inner = g.all_reduce(smx::inner_product(y, dy), plus());
-    smx::differentiate(y, dy, inner, factor, selected);
+    compute const inner = g.all_reduce(smx::inner_product<derivative_of<Input>>(y, dy), plus());
+    smx::differentiate<derivative_of<Input>>(y, dy, inner, factor, selected);
     smx::store(g, dy, output, row, seen.span());
 }
 
@@ -129,7 +154,7 @@ SMX_HD void chunked_backward_row(Group& g, Input const& probabilities, Gradient 
     auto const load_visible = [&](interval part) {
         smx::load_pair(g, y, probabilities, dy, gradients, row, seen, part);
         if constexpr (is_dropped<Gradient>) gradients.drop(dy, row);
-        if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, factor, seen, row);
+        if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, dy, factor, seen, row);
         selected.ask(y, seen);
         selected.clear(y);
         selected.clear(dy);
@@ -140,7 +165,7 @@ SMX_HD void chunked_backward_row(Group& g, Input const& probabilities, Gradient 
         interval const part = chunks.part(chunk);
         if (part.begin >= visible.end || part.end <= visible.begin) continue;
         load_visible(part);
-        inner += smx::inner_product(y, dy);
+        inner += smx::inner_product<derivative_of<Input>>(y, dy);
     }
     inner = g.all_reduce(inner, plus());
 
@@ -148,7 +173,7 @@ SMX_HD void chunked_backward_row(Group& g, Input const& probabilities, Gradient 
         interval const part = chunks.part(chunk);
         if (part.begin < visible.end && part.end > visible.begin) {
             load_visible(part);
-            smx::differentiate(y, dy, inner, factor, selected);
+            smx::differentiate<derivative_of<Input>>(y, dy, inner, factor, selected);
         } else {
             dy.cover(g.rank(), part, chunk == 0 ? chunks.before : 0, visible);
             smx::clear_all(dy);

@@ -9,12 +9,12 @@ SMX_BEGIN
 //   template <class Tile> void put(int chunk, Tile const&);               after the first pass over a chunk
 //   template <class Tile, class Make> void get(int chunk, Tile&, Make);   before the second; make() computes the scores again
 
-// Weights wait in memory, on a GPU in shared memory. Every lane reads back what it wrote itself, so no barrier is needed.
+// Weights wait in memory, or scores for their logarithms, on a GPU in shared memory. Every lane reads back what it wrote itself, so no barrier is needed.
 // Requires  memory for staged<Compute>::bytes<Tile>(cols), aligned to 16 bytes
-template <class Compute>
+template <class Compute, kept Kept = kept::weights>
 class staged {
 public:
-    static constexpr kept keeps = kept::weights;
+    static constexpr kept keeps = Kept;
 
     SMX_HD explicit staged(void* memory) : memory_(static_cast<Compute*>(memory)) {}
 
@@ -40,7 +40,7 @@ public:
             SMX_UNROLL
             for (int i = 0; i < edges; ++i) edge_at<Tile>(mine, i, t.map.rank) = t.edge[i];
         }
-        edge_at<Tile>(mine, Tile::edges, t.map.rank) = t.max;
+        if constexpr (Kept == kept::weights) edge_at<Tile>(mine, Tile::edges, t.map.rank) = t.max;
     }
 
     template <class Tile, class Make>
@@ -59,7 +59,7 @@ public:
             SMX_UNROLL
             for (int i = 0; i < edges; ++i) t.edge[i] = edge_at<Tile>(mine, i, t.map.rank);
         }
-        t.max = edge_at<Tile>(mine, Tile::edges, t.map.rank);
+        if constexpr (Kept == kept::weights) t.max = edge_at<Tile>(mine, Tile::edges, t.map.rank);
     }
 
 private:
@@ -168,7 +168,7 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
         } else {
             smx::hide_all(t);
         }
-        smx::normalize(t, stats, when_empty, row.cols);
+        smx::normalize_for<Output>(t, stats, when_empty, row.cols);
         smx::store(g, t, output, row, visible, stats);
     }
     return stats;

@@ -27,7 +27,7 @@ SMX_HD statistics<typename Tile::compute> softmax_row(Group& g, Input const& inp
     smx::scale(t, factor);
     smx::mask(t, seen);
     auto const stats = smx::reduce(g, t);
-    smx::normalize(t, stats, when_empty, row.cols);
+    smx::normalize_for<Output>(t, stats, when_empty, row.cols);
     smx::store(g, t, output, row, seen.span(), stats);
     return stats;
 }

@@ -221,6 +221,7 @@ struct filled_output {
     Output output;
     host_group* group;
     static constexpr hidden when_hidden = hidden_policy<Output>;
+    static constexpr normalized normalized_to = wants_logarithms<Output> ? normalized::logarithms : normalized::probabilities;
     SMX_HD auto bind(row_id id) const {
         auto const row = output_row(output, id);
         note_row(*group, row);
@@ -231,7 +232,7 @@ template <class Output>
 filled_output<Output> filled_out(host_group& g, Output const& output) {
     return {output, &g};
 }
-inline no_output filled_out(host_group&, no_output const& none) { return none; }
+inline no_output filled_out(host_group&, no_output const&) { return {}; }
 template <class Output, class Dropout, class Undropped>
 auto filled_out(host_group& g, dropped_output<Output, Dropout, Undropped> const& y) {
     return smx::dropped(filled_out(g, y.output), y.dropout, filled_out(g, y.undropped));
@@ -239,9 +240,7 @@ auto filled_out(host_group& g, dropped_output<Output, Dropout, Undropped> const&
 template <class Mask>
 struct filled_mask {
     Mask masks;
-    SMX_HD auto bind(row_id id, extents shape) const {
-        return filled_mask_row<decltype(masks.bind(id, shape))>{masks.bind(id, shape), id.cols};
-    }
+    SMX_HD auto bind(row_id id, extents shape) const { return filled_mask_row<decltype(masks.bind(id, shape))>{masks.bind(id, shape), id.cols}; }
 };
 
 }  // namespace detail

@@ -11,9 +11,13 @@ template <class Input>
 filled_input<Input> filled(host_group& g, Input const& input) {
     return {input, &g};
 }
-template <class Input, class Sum>
-recomputed_input<filled_input<Input>, Sum> filled(host_group& g, recomputed_input<Input, Sum> const& y) {
+template <class Input, class Sum, normalized To>
+recomputed_input<filled_input<Input>, Sum, To> filled(host_group& g, recomputed_input<Input, Sum, To> const& y) {
     return {{y.scores, &g}, y.sums};
+}
+template <class Input>
+recomputed_input<filled_input<Input>, void, normalized::logarithms> filled(host_group& g, recomputed_input<Input, void, normalized::logarithms> const& y) {
+    return {{y.scores, &g}};
 }
 
 template <class Input, class Dropout>
