@@ -36,6 +36,23 @@ SMX_HD auto widened(Source const& source, decltype(source.template fetch<Width>(
     return values;
 }
 
+// What a tile may hold of an input's scores: what is stored, where a row fetches that, it is smaller and something stored is -inf; or else the
+// type to compute with.
+template <class Input, class = void>
+struct stored_element {
+    using type = typename Input::compute;
+};
+template <class Input>
+struct stored_element<Input, always_void<typename Input::element>> {
+    using element = typename Input::element;
+    using row = decltype(input_row(some<Input>(), row_id()));
+    using fetched = decltype(some<row>().template fetch<1>(0));
+    static constexpr bool is_smaller = sizeof(element) < sizeof(float) && same_type<typename Input::compute, float>;
+    using type = chosen_type<is_smaller && same_type<fetched, raw_pack<element, 1>> && has_neg_inf<row, 1>, element, typename Input::compute>;
+};
+template <class Input>
+using stored_of = typename stored_element<Input>::type;
+
 // A row that can bring a pack to shared memory as it is stored, for the lane that asks for it, has copy<Width>(target, col).
 template <class Row, int Width, class = void>
 inline constexpr bool copies_packs = false;

@@ -16,8 +16,8 @@ SMX_BEGIN_KERNELS
 template <class Kernel, class Input, class Gradient, class Factor, class Mask, class Output>
 static status launch_backward(launch_place place, shaped_input<Input> const& y, Gradient const& dy, Factor const& factor, Mask const& masks,
                               Output const& dx) {
-    static_assert(Kernel::value.body == body_kind::resident || Kernel::value.body == body_kind::online,
-                  "a backward pass waits in registers as numbers or is read twice: write resident or chunked_online");
+    static_assert(Kernel::value.body == body_kind::resident || Kernel::value.body == body_kind::compact || Kernel::value.body == body_kind::online,
+                  "a backward pass waits in registers or is read twice: write resident, compact or chunked_online");
     auto const o = smx::make_backward_operands(y, dy, factor, masks, dx);
     if (status const s = smx::check(o); !s) return s;
     return launching::launch_named<Kernel>(place, o);

@@ -22,15 +22,23 @@ struct row_of_singles {
     Row const& row;
 
     template <int Width>
-    SMX_HD pack<Compute, Width> fetch(int col) const {
-        pack<Compute, Width> values;
-        SMX_UNROLL
-        for (int i = 0; i < Width; ++i) values[i] = row.template widen<1>(row.template fetch<1>(col + i))[0];
-        return values;
+    SMX_HD auto fetch(int col) const {
+        if constexpr (is_raw_pack<decltype(row.template fetch<Width>(col))>) {
+            return decltype(row.template fetch<Width>(col))::of([&](int i) { return row.template fetch<1>(col + i)[0]; });
+        } else {
+            pack<Compute, Width> values;
+            SMX_UNROLL
+            for (int i = 0; i < Width; ++i) values[i] = row.template widen<1>(row.template fetch<1>(col + i))[0];
+            return values;
+        }
     }
-    template <int Width>
-    static SMX_HD pack<Compute, Width> widen(pack<Compute, Width> const& values) {
-        return values;
+    template <int Width, class Fetched>
+    SMX_HD pack<Compute, Width> widen(Fetched const& fetched) const {
+        if constexpr (is_raw_pack<Fetched>) {
+            return row.template widen<Width>(fetched);
+        } else {
+            return fetched;
+        }
     }
 };
 

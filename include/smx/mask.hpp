@@ -52,27 +52,37 @@ SMX_HD Compute biased(Compute score, Compute bias) {
     return is_hiding(bias) ? bias : score + bias;
 }
 
+// What stands for hidden columns: scores of -inf, or terms of 0.
+template <class Compute, int Width>
+SMX_HD pack<Compute, Width> nothing_of(pack<Compute, Width> const&) {
+    return filled_pack<Width>(neg_inf<Compute>());
+}
+template <class Stored, int Width>
+SMX_HD raw_pack<Stored, Width> nothing_of(raw_pack<Stored, Width> const&) {
+    return hidden_scores<raw_pack<Stored, Width>>();
+}
+
 template <int Width, class Compute>
-SMX_HD void keep_bits(pack<Compute, Width>& scores, unsigned bits, Compute nothing = neg_inf<Compute>()) {
+SMX_HD void keep_bits(pack<Compute, Width>& scores, unsigned bits, pack<Compute, Width> const& nothing) {
     SMX_UNROLL
-    for (int i = 0; i < Width; ++i) scores[i] = bits >> i & 1u ? scores[i] : nothing;
+    for (int i = 0; i < Width; ++i) scores[i] = bits >> i & 1u ? scores[i] : nothing[i];
 }
 
 template <int Width, class Stored>
-SMX_HD void keep_bits(raw_pack<Stored, Width>& scores, unsigned bits) {
+SMX_HD void keep_bits(raw_pack<Stored, Width>& scores, unsigned bits, raw_pack<Stored, Width> const& nothing) {
 #if SMX_DEVICE_CODE
     if constexpr (sizeof(Stored) == 2 && Width % 2 == 0 && Width <= 16) {
         // The bits of a pair are brought to the signs of its halves, then spread over them: bit 2i to 15, bit 2i + 1 to 31.
-        unsigned const asked = bits & all_bits<Width>, apart = asked | asked << 15, nothing = hidden_scores<raw_pack<Stored, 2>>().units[0];
+        unsigned const asked = bits & all_bits<Width>, apart = asked | asked << 15;
         SMX_UNROLL
         for (int i = 0; i < Width / 2; ++i) {
             unsigned const kept = ptx::signs_spread(apart << (15 - 2 * i));
-            scores.units[i] = (scores.units[i] & kept) | (nothing & ~kept);
+            scores.units[i] = (scores.units[i] & kept) | (nothing.units[i] & ~kept);
         }
         return;
     }
 #endif
-    scores = raw_pack<Stored, Width>::of([&](int i) { return bits >> i & 1u ? scores[i] : dtype<Stored>::neg_inf(); });
+    scores = raw_pack<Stored, Width>::of([&](int i) { return bits >> i & 1u ? scores[i] : nothing[i]; });
 }
 
 // What a mask says of columns of its span; the scores wait to be multiplied where biases are added.
@@ -83,7 +93,7 @@ SMX_HD void ask(Held& scores, Compute by, Seen const& seen, int col, Fetched con
         for (int i = 0; i < Width; ++i) scores[i] *= by;  // the compiler may make one operation of it and of the bias
         add_of(seen, scores, col, fetched);
     }
-    if constexpr (mask_tests<Seen>) keep_bits<Width>(scores, visible_of<Width>(seen, col, fetched));
+    if constexpr (mask_tests<Seen>) keep_bits<Width>(scores, visible_of<Width>(seen, col, fetched), nothing_of(scores));
 }
 
 template <class Tile, class Seen>
@@ -115,12 +125,12 @@ SMX_HD void ask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>:
 }
 
 // A pack is loaded whole: what it has beyond an end of the span.
-template <class Tile, class... Nothing>
-SMX_HD void hide_beyond_ends(Tile& t, Nothing... nothing) {
+template <class Tile>
+SMX_HD void hide_beyond_ends(Tile& t, typename Tile::held_pack const& nothing) {
     if (!t.holds_end()) return;
     int const packs = t.packs_to_visit();
     auto const hide = [&](int p, typename Tile::held_pack& held) {
-        if (t.touches_seen(p) && !t.within_seen(p)) keep_bits<Tile::vec>(held, bits_within<Tile::vec>(t.map.seen, t.pack_column(p)), nothing...);
+        if (t.touches_seen(p) && !t.within_seen(p)) keep_bits<Tile::vec>(held, bits_within<Tile::vec>(t.map.seen, t.pack_column(p)), nothing);
     };
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) hide(p, t.middle[p]);
@@ -135,7 +145,7 @@ SMX_HD void mask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>
     static_assert(!Tile::is_stored || !mask_biases<Seen>, "a tile with kept::stored is for masks that do not add: write kept::weights");
     static_assert(!Tile::awaits_bias || mask_biases<Seen>, "a tile with product::until_biased is for masks that add: write product::until_weighed");
     if constexpr (mask_tests<Seen> || mask_biases<Seen>) ask_tile(t, seen, fetched);
-    if constexpr (Tile::sees_parts) hide_beyond_ends(t);
+    if constexpr (Tile::sees_parts) hide_beyond_ends(t, nothing_of(t.middle[0]));
 }
 }  // namespace detail
 

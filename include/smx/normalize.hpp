@@ -47,12 +47,7 @@ template <class Tile>
 SMX_HD void await_store(Tile& t, typename Tile::compute factor, typename Tile::compute filling) {
     t.share = factor;
     t.filling = filling;
-#if SMX_DEVICE_CODE
-    // Or the compiler keeps what it widened for the sum, in twice the registers.
-    unsigned const zero = ptx::zero_of(t.map.end);
-    SMX_UNROLL
-    for (int p = 0; p < Tile::packs; ++p) t.middle[p].mix(zero);
-#endif
+    forget_widened(t);
 }
 }  // namespace detail
 

@@ -82,12 +82,12 @@ constexpr int group_blocks = 1;
 template <int Threads, int Blocks>
 constexpr int group_blocks<cluster_group<Threads, Blocks>> = Blocks;
 
-// What a mask asks of a lane's registers, and whether a dropout draws.
-struct mask_traits {
-    bool tests, biases, spans_row, draws;
+// What a mask asks of a lane's registers, whether a dropout draws, and whether the pass is backward.
+struct row_traits {
+    bool tests, biases, spans_row, draws, differentiates;
 };
 template <class Operands, class Seen = typename Operands::seen_type>
-inline constexpr mask_traits traits_of = {mask_tests<Seen>, mask_biases<Seen>, spans_row<Seen>, Operands::draws};
+inline constexpr row_traits traits_of = {mask_tests<Seen>, mask_biases<Seen>, spans_row<Seen>, Operands::draws, is_backward<Operands>};
 
 // An output that stores 16 bits or less of a probability.
 template <class Output, class = void>
@@ -110,9 +110,10 @@ struct kernel_type {
     static_assert(blocks == 1 || Threads == lanes_per_slice, "the threads of a cluster's blocks are its group's: leave them out");
     // Threads an SM that leave a lane the registers it needs without spills (ptxas 13.0, sm_90): other rows hide a row's latency. With a number,
     // the share of copy on an H200 (and what the next choice got); without, as many as compile without spills.
-    static SMX_HD constexpr int threads_wanted(mask_traits row, int compute_bytes, int held_bytes) {
+    static SMX_HD constexpr int threads_wanted(row_traits row, int compute_bytes, int held_bytes) {
         int const words = Vec * Packs * held_bytes / 4;
-        if (held_bytes > compute_bytes && holds_row(Body)) return backward_threads_wanted(words, blocks == 1 && lanes >= 64, row.tests || row.biases);
+        if (row.differentiates && holds_row(Body))
+            return backward_threads_wanted(words, held_bytes <= compute_bytes, blocks == 1 && lanes >= 64, row.tests || row.biases);
         if (held_bytes < compute_bytes) return words <= 32 ? 1024 : words <= 40 ? 896 : 640;
         constexpr bool wide = blocks == 1 && lanes >= 64;  // the edges of a row take one slot a lane
         bool const asks = row.tests || row.biases;
@@ -129,7 +130,7 @@ struct kernel_type {
         if (wide) return row.spans_row || Threads % 64 == 0 ? 1280 : 1152;  // causal, 2048 columns of half 0.955
         return 1024;
     }
-    static SMX_HD constexpr int blocks_per_sm(mask_traits row, int compute_bytes, int held_bytes) {
+    static SMX_HD constexpr int blocks_per_sm(row_traits row, int compute_bytes, int held_bytes) {
         // Threads that an SM of any GPU since 8.0 takes, and 7.5; blocks that one of 8.0, 9.0 and later takes, and one of the others.
         constexpr int most_threads = SMX_ARCH == 750 ? 1024 : 1536;
         constexpr int most_blocks = SMX_ARCH == 750 || SMX_ARCH == 860 || SMX_ARCH == 870 ? 16 : 24;
@@ -152,7 +153,7 @@ struct kernel_type {
     template <class Operands>
     static constexpr bool logarithms_of = wants_logarithms<typename Operands::output_type>;
     template <class Operands>
-    using held_of = chosen_type<keeps_stored(Body) && !logarithms_of<Operands>, detail::held_of<typename Operands::input_type, typename Operands::seen_type>, typename Operands::compute>;
+    using held_of = chosen_type<keeps_stored(Body), typename Operands::stored_type, typename Operands::compute>;
     // Masks that test, of rows seen in part, are bound by their instructions. A chunk that waits keeps its maximum, and no more.
     template <class Operands, class Seen = typename Operands::seen_type>
     static constexpr exponent exponent_of =
@@ -160,7 +161,7 @@ struct kernel_type {
             ? exponent::of_product
             : exponent::of_difference;
     template <class Operands, class Compute = typename Operands::compute, class Seen = typename Operands::seen_type>
-    using tile_of = chosen_type<is_backward<Operands>, tile<lanes_per_slice, Vec, Packs, Compute, kept::terms, spans_row<Seen> ? hidden_packs::all_or_none : parts_as>,
+    using tile_of = chosen_type<is_backward<Operands>, tile<lanes_per_slice, Vec, Packs, Compute, kept::terms, spans_row<Seen> ? hidden_packs::all_or_none : parts_as, product::until_weighed, held_of<Operands>>,
                                 tile_type<Compute, Seen, parts_as, held_of<Operands>, exponent_of<Operands>, logarithms_of<Operands>>>;
     template <class Operands>  // of a column, in the registers
     static constexpr int held_bytes = int{sizeof(held_of<Operands>)} * numbers_held<Operands>;

@@ -60,6 +60,11 @@ private:
     using small = chosen_type<sizeof(Element) == 1, unsigned char, unsigned short>;
 };
 
+template <class Pack>
+inline constexpr bool is_raw_pack = false;
+template <class Element, int Count>
+inline constexpr bool is_raw_pack<raw_pack<Element, Count>> = true;
+
 // A pack of scores that weigh nothing.
 template <class Pack>
 SMX_HD Pack hidden_scores() {

@@ -86,11 +86,10 @@ namespace detail {
 
 // What y waits in beside a tile of terms: another, or where it is made from scores, a tile of those.
 template <class Tile, class Input>
-using tile_of_y = chosen_type<is_recomputed<Input>,
-                              tile<Tile::lanes, Tile::vec, Tile::packs, typename Tile::compute, kept::scores,
-                                   !Tile::sees_parts ? hidden_packs::all_or_none : Tile::skips ? hidden_packs::skipped : hidden_packs::computed,
-                                   product::until_weighed, typename Tile::compute, Tile::fills_packs ? row_ends::in_packs : row_ends::single>,
-                              Tile>;
+using tile_of_y = tile<Tile::lanes, Tile::vec, Tile::packs, typename Tile::compute, is_recomputed<Input> ? kept::scores : kept::terms,
+                       !Tile::sees_parts ? hidden_packs::all_or_none : Tile::skips ? hidden_packs::skipped : hidden_packs::computed,
+                       product::until_weighed, chosen_type<Tile::is_stored, stored_of<Input>, typename Tile::compute>,
+                       Tile::fills_packs ? row_ends::in_packs : row_ends::single>;
 
 }  // namespace detail
 

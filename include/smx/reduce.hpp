@@ -83,6 +83,20 @@ template <class Group>
 inline constexpr bool asks_ahead<Group, always_void<decltype(&Group::ask_ahead)>> = true;
 }  // namespace detail
 
+namespace detail {
+// Behind a reduction of packs kept as they are stored: or the compiler keeps what it widened before, in twice the registers.
+template <class Tile>
+SMX_HD void forget_widened([[maybe_unused]] Tile& t) {
+#if SMX_DEVICE_CODE
+    if constexpr (Tile::is_stored) {
+        unsigned const zero = ptx::zero_of(t.map.end);
+        SMX_UNROLL
+        for (int p = 0; p < Tile::packs; ++p) t.middle[p].mix(zero);
+    }
+#endif
+}
+}  // namespace detail
+
 // The scores that one lane holds; a tile that keeps weights holds them afterwards.
 template <class Tile, class Group = detail::nobody>
 SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t, Group const& g = {}) {

@@ -19,27 +19,23 @@ SMX_HD decltype(auto) probabilities_of(Tile const& t, typename Tile::held_pack c
         return (held);
     }
 }
-}  // namespace detail
 
-// Writes every column the tile covers, hidden ones too. With an output that says hidden::keep, the columns outside the span are left as they
-// are.
-// Requires  the span that load was given
-// Callers   any lane, on its own
-template <class Group, class Tile, class Output>
-SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, interval span) {
+// Writes values_of(p, pack) for every pack, and the edges. WorkedOut: what values_of does is long.
+template <bool WorkedOut, class Tile, class Output, class Values>
+SMX_HD void store_values(Tile const& t, Output const& output, row_id row, interval span, Values const& values_of) {
     using compute = typename Tile::compute;
     constexpr bool keeps = hidden_policy<Output> == hidden::keep;
-    auto const target = detail::output_row(output, row);
-    auto const mine = detail::from_column(target, t.map.mine);
+    auto const target = output_row(output, row);
+    auto const mine = from_column(target, t.map.mine);
     auto const store_whole = [&](int p, typename Tile::held_pack const& held, bool exists) {
-        if constexpr (detail::has_whole_packs<decltype(target), Tile::vec>) {
-            mine.template store_whole<Tile::vec>(exists, Tile::distance(p), detail::probabilities_of(t, held));
+        if constexpr (has_whole_packs<decltype(target), Tile::vec>) {
+            mine.template store_whole<Tile::vec>(exists, Tile::distance(p), values_of(p, held));
         }
     };
     auto const store_any = [&](int p, typename Tile::held_pack const& held, bool exists) {
         if (!exists) return;
         int const col = t.pack_column(p);
-        auto const& values = detail::probabilities_of(t, held);
+        auto const& values = values_of(p, held);
         if (keeps && (col < span.begin || col + Tile::vec > span.end)) {
             SMX_UNROLL
             for (int i = 0; i < Tile::vec; ++i) {
@@ -51,13 +47,13 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
         }
     };
     // Asked once, where a lane has few packs: the answers for 8 take registers that it has not.
-    constexpr bool asks_once = SMX_DEVICE_CODE && !keeps && (Tile::packs <= 4 || Tile::is_stored) && detail::has_whole_packs<decltype(target), Tile::vec>;
+    constexpr bool asks_once = SMX_DEVICE_CODE && !keeps && (Tile::packs <= 4 || Tile::is_stored) && has_whole_packs<decltype(target), Tile::vec>;
     bool whole = false;
     if constexpr (asks_once) whole = mine.template takes_whole<Tile::vec>();
-    if constexpr (asks_once && Tile::is_stored) {
-        // What is worked out here is long: once for both ways.
+    if constexpr (asks_once && WorkedOut) {
+        // Once for both ways.
         t.for_all_packs([&](int p, typename Tile::held_pack const& held, bool exists) {
-            auto const& values = detail::probabilities_of(t, held);
+            auto const& values = values_of(p, held);
             mine.template store_whole<Tile::vec>(exists && whole, Tile::distance(p), values);
             if (exists && !whole) mine.template store_in_pieces<Tile::vec>(Tile::distance(p), values);
         });
@@ -74,6 +70,18 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
         pack<compute, 1> const one{{t.edge[i]}};
         if (col < t.map.end && (!keeps || (col >= span.begin && col < span.end))) target.template store<1>(col, one);
     }
+}
+}  // namespace detail
+
+// Writes every column the tile covers, hidden ones too. With an output that says hidden::keep, the columns outside the span are left as they
+// are.
+// Requires  the span that load was given
+// Callers   any lane, on its own
+template <class Group, class Tile, class Output>
+SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, interval span) {
+    detail::store_values<Tile::is_stored>(t, output, row, span, [&](int, typename Tile::held_pack const& held) -> decltype(auto) {
+        return detail::probabilities_of(t, held);
+    });
 }
 
 // The same of probabilities: with hidden::keep, an empty row is left as it is.

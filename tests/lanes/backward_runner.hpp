@@ -13,8 +13,9 @@
 
 namespace lanes {
 
-struct resident_backward {
-    static constexpr bool has_capacity = true;
+template <bool KeepsStored>
+struct resident_backward_keeping {
+    static constexpr bool has_capacity = true, keeps_stored = KeepsStored;
 
     template <class Tile, class Group, class... Arguments>
     static void run(Group& g, Arguments const&... arguments) {
@@ -22,8 +23,11 @@ struct resident_backward {
     }
 };
 
+using resident_backward = resident_backward_keeping<false>;
+using compact_backward = resident_backward_keeping<true>;
+
 struct chunked_backward {
-    static constexpr bool has_capacity = false;
+    static constexpr bool has_capacity = false, keeps_stored = false;
 
     template <class Tile, class Group, class... Arguments>
     static void run(Group& g, Arguments const&... arguments) {
@@ -35,11 +39,12 @@ struct chunked_backward {
 enum class probabilities_from { saved, scores };
 
 // The tile of a kernel of the same numbers.
-template <class Numbers, bool SpansRow>
+template <class Numbers, bool SpansRow, class Stored = typename Numbers::compute>
 using terms_of = smx::tile<Numbers::lanes, Numbers::vec, Numbers::packs, typename Numbers::compute, smx::kept::terms,
                            SpansRow                              ? smx::hidden_packs::all_or_none
                            : Numbers::vec * Numbers::packs <= 32 ? smx::hidden_packs::computed
-                                                                 : smx::hidden_packs::skipped>;
+                                                                 : smx::hidden_packs::skipped,
+                           smx::product::until_weighed, Stored>;
 
 // A body on a tile, compiled for some kinds of mask, without those types.
 template <class Y, class Dy, class Dx>
@@ -79,7 +84,9 @@ template <class Carrier, class Body, class Numbers, class Y, class Dy, class Dx,
           bool Biases, bool SpansRow>
 void run_backward(any_mask const& mask, support::mask_material const& material, smx::row_id const& row, double factor,
                   Y const* y, [[maybe_unused]] double const* log_sum_exp, Dy const* dy, Dx* dx) {
-    using tile = terms_of<Numbers, SpansRow>;
+    using tile = terms_of<Numbers, SpansRow,
+                          std::conditional_t<Body::keeps_stored, smx::detail::stored_of<smx::dense_input<Dy>>,
+                                             typename Numbers::compute>>;
     using compute = typename tile::compute;
     mask_of_kind<compute, Tests, Biases, SpansRow> const masks{mask.bind<compute>(), &material};
     smx::dense_input<Y> const given{y, {0, 0, 0, 1}};

@@ -33,6 +33,18 @@ void sweep_types() {
         any_mask const& mask = mask_named(name);
         sweep_backward(backward<fibers, resident_backward, smx::tile<8, 8, 2, Compute>, Y, Dy, Dx>(), mask);
         sweep_backward(backward<fibers, chunked_backward, smx::tile<1, 16, 4, Compute>, Y, Dy, Dx>(), mask);
+        if constexpr (sizeof(Dy) == 2 && sizeof(Compute) == 4)
+            sweep_backward(backward<fibers, compact_backward, smx::tile<8, 8, 2, Compute>, Y, Dy, Dx>(), mask);
+    }
+}
+
+// As they are stored: jumped over and not, on one lane and many, under every mask.
+TEST(backward, of_what_is_stored) {
+    using smx::half;
+    for (any_mask const& mask : all_masks()) {
+        sweep_backward(backward<fibers, compact_backward, smx::tile<1, 8, 8>, half, half, half>(), mask);
+        sweep_backward(backward<fibers, compact_backward, smx::tile<8, 4, 4>, half, half, half, kinds::each>(), mask);
+        sweep_backward(backward<fibers, compact_backward, smx::tile<4, 8, 5>, half, half, half>(), mask);
     }
 }
 

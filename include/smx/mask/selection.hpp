@@ -60,6 +60,7 @@ SMX_HD decltype(auto) without_biases(Seen const& seen) {
 template <class Tile, class Seen>
 class selection {
 public:
+    using compute = typename Tile::compute;
     static_assert(Tile::sees_parts || spans_row<Seen>,
                   "a tile with hidden_packs::all_or_none is for masks whose span is the row or nothing: write hidden_packs::skipped or computed, or "
                   "give the row mask spans_row");
@@ -96,27 +97,38 @@ public:
     // Callers   any lane, on its own
     template <class Cleared>
     SMX_HD void clear(Cleared& t) const {
-        constexpr int vec = Tile::vec;
+        using held_pack = typename Cleared::held_pack;
         constexpr bool has_zeros = detail::loads_zeros<Cleared>;  // in what was not loaded
-        if constexpr (Tile::sees_parts) detail::hide_beyond_ends(t, compute(0));
+        if constexpr (Tile::sees_parts) detail::hide_beyond_ends(t, held_pack{});
         if constexpr (asks || !has_zeros) {
             t.for_live_registers([&](int p) {
-                if constexpr (asks) detail::keep_bits<vec>(t.middle[p], bits_[p], compute(0));
+                if constexpr (asks) detail::keep_bits<Tile::vec>(t.middle[p], bits_[p], held_pack{});
                 if constexpr (!has_zeros) {
-                    if (!t.touches_seen(p)) t.middle[p] = filled_pack<vec>(compute(0));
+                    if (!t.touches_seen(p)) t.middle[p] = held_pack{};
                 }
             });
-            if (!t.has_edges()) return;
-            int const edges = t.edges_to_visit();
-            SMX_UNROLL
-            for (int i = 0; i < edges; ++i) {
-                if (!(asks ? edges_[i] : t.edge_is_seen(t.edge_column(i)))) t.edge[i] = compute(0);
-            }
+            clear_edges(t);
+        }
+    }
+
+    // The same of numbers that belong to pack p of the tile, and of its edges.
+    template <class Cleared>
+    SMX_HD void clear_pack(Cleared const& t, int p, pack<compute, Tile::vec>& values) const {
+        unsigned bits = Tile::sees_parts ? bits_within<Tile::vec>(t.map.seen, t.pack_column(p)) : ~0u;
+        if constexpr (asks) bits &= bits_[p];
+        detail::keep_bits<Tile::vec>(values, bits, pack<compute, Tile::vec>{});
+    }
+    template <class Cleared>
+    SMX_HD void clear_edges(Cleared& t) const {
+        if (!t.has_edges()) return;
+        int const edges = t.edges_to_visit();
+        SMX_UNROLL
+        for (int i = 0; i < edges; ++i) {
+            if (!(asks ? edges_[i] : t.edge_is_seen(t.edge_column(i)))) t.edge[i] = compute(0);
         }
     }
 
 private:
-    using compute = typename Tile::compute;
     static constexpr bool asks = mask_tests<Seen> || mask_biases<Seen>;
 
     unsigned bits_[asks ? Tile::packs : 1];

@@ -48,42 +48,34 @@ using derivative_of = chosen_type<is_of_logarithms<Input>, derivative_of_logarit
 // Requires  what is hidden is 0 in both
 // Callers   any lane, on its own
 template <class Derivative = derivative_of_probabilities, class Tile, class Beside>
-SMX_HD typename Tile::compute inner_product(Tile const& a, Beside const& b) {
+SMX_HD typename Tile::compute inner_product(Tile const& y, Beside const& dy) {
     using compute = typename Tile::compute;
     pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
-    a.for_live_registers([&](int p) {
+    y.for_live_registers([&](int p) {
+        auto const& ys = widen<compute>(y.middle[p]);
+        auto const& dys = widen<compute>(dy.middle[p]);
         SMX_UNROLL
-        for (int i = 0; i < Tile::vec; ++i) sums[i] += Derivative::term(a.middle[p][i], b.middle[p][i]);
+        for (int i = 0; i < Tile::vec; ++i) sums[i] += Derivative::term(ys[i], dys[i]);
     });
     compute sum = folded(sums, plus());
-    if (!a.has_edges()) return sum;
-    int const edges = a.edges_to_visit();
+    if (!y.has_edges()) return sum;
+    int const edges = y.edges_to_visit();
     SMX_UNROLL
-    for (int i = 0; i < edges; ++i) sum += Derivative::term(a.edge[i], b.edge[i]);
+    for (int i = 0; i < edges; ++i) sum += Derivative::term(y.edge[i], dy.edge[i]);
     return sum;
 }
 
-// dy becomes dx, with inner the sum of the terms over the whole row.
-// Gives     0 in what is hidden, whatever factor and inner are
+// Writes dx, with inner the sum of the terms over the whole row; in what is hidden 0, whatever factor and inner are.
+// Requires  the span that load_pair was given
 // Callers   any lane, on its own
-template <class Derivative = derivative_of_probabilities, class Probabilities, class Tile, class Selection>
-SMX_HD void differentiate(Probabilities const& y, Tile& dy, typename Tile::compute inner, typename Tile::compute factor, Selection const& selected) {
+template <class Derivative = derivative_of_probabilities, class Group, class Probabilities, class Tile, class Selection, class Output>
+SMX_HD void store_gradients(Group&, Probabilities& y, Tile& dy, typename Tile::compute inner, typename Tile::compute factor, Selection const& selected,
+                            Output const& output, row_id row, interval span) {
     using compute = typename Tile::compute;
-    int const packs = dy.packs_to_visit();
-    int const stripes_in_use = dy.stripes_to_visit();
-    SMX_UNROLL
-    for (int b = 0; b < stripes_in_use; ++b) {
-        if (dy.is_live(b)) {
-            dy.for_packs(b, packs, [&](int p) {
-                bool const touched = dy.touches_seen(p);
-                compute const by = touched ? factor : compute(0), mean = touched ? inner : compute(0);
-                SMX_UNROLL
-                for (int i = 0; i < Tile::vec; ++i) dy.middle[p][i] = Derivative::gradient(y.middle[p][i], by, dy.middle[p][i], mean);
-            });
-        } else {
-            dy.for_packs(b, packs, [&](int p) { dy.middle[p] = filled_pack<Tile::vec>(compute(0)); });
-        }
-    }
+    detail::forget_widened(y);
+    detail::forget_widened(dy);
+    // Where not, hidden columns of a pack are not 0: they are 0 times inner and factor.
+    bool const are_finite = is_finite(inner) && is_finite(factor);
     if (dy.has_edges()) {
         int const edges = dy.edges_to_visit();
         SMX_UNROLL
@@ -91,9 +83,20 @@ SMX_HD void differentiate(Probabilities const& y, Tile& dy, typename Tile::compu
             bool const touched = dy.edge_is_seen(dy.edge_column(i));
             dy.edge[i] = Derivative::gradient(y.edge[i], touched ? factor : compute(0), dy.edge[i], touched ? inner : compute(0));
         }
+        if (!are_finite) selected.clear_edges(dy);
     }
-    // Hidden columns of a pack are 0 times inner and factor.
-    if (!is_finite(inner) || !is_finite(factor)) selected.clear(dy);
+    detail::store_values<true>(dy, output, row, span, [&](int p, typename Tile::held_pack const& held) {
+        pack<compute, Tile::vec> gradients = filled_pack<Tile::vec>(compute(0));
+        if (!dy.is_live(p / Tile::packs_per_stripe)) return gradients;
+        bool const touched = dy.touches_seen(p);
+        compute const by = touched ? factor : compute(0), mean = touched ? inner : compute(0);
+        auto const& ys = widen<compute>(y.middle[p]);
+        auto const& dys = widen<compute>(held);
+        SMX_UNROLL
+        for (int i = 0; i < Tile::vec; ++i) gradients[i] = Derivative::gradient(ys[i], by, dys[i], mean);
+        if (!are_finite) selected.clear_pack(dy, p, gradients);
+        return gradients;
+    });
 }
 
 // A tile of zeros.
@@ -131,8 +134,7 @@ SMX_HD void softmax_backward_row(Group& g, Input const& probabilities, Gradient 
     selected.clear(y);
     selected.clear(dy);
     compute const inner = g.all_reduce(smx::inner_product<derivative_of<Input>>(y, dy), plus());
-    smx::differentiate<derivative_of<Input>>(y, dy, inner, factor, selected);
-    smx::store(g, dy, output, row, seen.span());
+    smx::store_gradients<derivative_of<Input>>(g, y, dy, inner, factor, selected, output, row, seen.span());
 }
 
 // The same of a row of any length, which is read twice, a chunk at a time.
@@ -173,12 +175,12 @@ SMX_HD void chunked_backward_row(Group& g, Input const& probabilities, Gradient 
         interval const part = chunks.part(chunk);
         if (part.begin < visible.end && part.end > visible.begin) {
             load_visible(part);
-            smx::differentiate<derivative_of<Input>>(y, dy, inner, factor, selected);
+            smx::store_gradients<derivative_of<Input>>(g, y, dy, inner, factor, selected, output, row, visible);
         } else {
             dy.cover(g.rank(), part, chunk == 0 ? chunks.before : 0, visible);
             smx::clear_all(dy);
+            smx::store(g, dy, output, row, visible);
         }
-        smx::store(g, dy, output, row, visible);
     }
 }
 

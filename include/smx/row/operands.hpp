@@ -4,6 +4,12 @@
 
 SMX_BEGIN
 
+namespace detail {
+// What a tile that keeps what is stored holds of scores under a mask: nothing can be added to what is stored.
+template <class Input, class Seen>
+using held_of = chosen_type<mask_biases<Seen>, typename Input::compute, stored_of<Input>>;
+}  // namespace detail
+
 template <class Input, class Factor, class Mask, class Output, class RowOutput>
 struct operands {
     using input_type = Input;
@@ -12,6 +18,7 @@ struct operands {
     static constexpr int element_bytes = element_bytes_of<Input>;
     using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
     static constexpr bool draws = is_dropped<Output>;
+    using stored_type = chosen_type<wants_logarithms<Output>, compute, detail::held_of<Input, seen_type>>;  // what a row may wait as
 
     // In a kernel's parameters: what every row needs before it can load comes first, since each 64 bytes of them take a trip to memory.
     row_list rows;
@@ -38,6 +45,7 @@ struct backward_operands {
     static constexpr int element_bytes = element_bytes_of<Input>;
     using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
     static constexpr bool draws = is_dropped<Gradient>;
+    using stored_type = chosen_type<draws || is_recomputed<Input>, compute, detail::stored_of<Gradient>>;
 
     row_list rows;
     Input input;
@@ -65,8 +73,9 @@ inline constexpr int numbers_held = 1;
 template <class Input, class Gradient, class Factor, class Mask, class Output>
 inline constexpr int numbers_held<backward_operands<Input, Gradient, Factor, Mask, Output>> = is_recomputed<Input> ? 3 : 2;
 
-// Threads an SM of a backward kernel that leave a lane the registers it needs without spills (ptxas 13.0, sm_90). Not yet measured.
-SMX_HD constexpr int backward_threads_wanted(int words, bool wide, bool asks) {
+// Threads an SM of a backward kernel that leave a lane the registers it needs without spills (ptxas 13.0, sm_90).
+SMX_HD constexpr int backward_threads_wanted(int words, bool stored, bool wide, bool asks) {
+    if (stored) return words <= 16 ? 1280 : words <= 32 ? 1024 : 640;
     if (words <= 16) return wide ? (asks ? 1152 : 1280) : asks ? 896 : 1152;
     if (words <= 24) return asks ? 768 : 1024;
     if (words <= 32) return wide ? (asks ? 1152 : 1280) : asks ? 768 : 1024;
@@ -76,26 +85,6 @@ SMX_HD constexpr int backward_threads_wanted(int words, bool wide, bool asks) {
 }  // namespace detail
 
 namespace detail {
-// What a tile may hold of an input's scores: what is stored, where a row fetches that, it is smaller and something stored is -inf; or else the
-// type to compute with.
-template <class Input, class = void>
-struct stored_element {
-    using type = typename Input::compute;
-};
-template <class Input>
-struct stored_element<Input, always_void<typename Input::element>> {
-    using element = typename Input::element;
-    using row = decltype(input_row(some<Input>(), row_id()));
-    using fetched = decltype(some<row>().template fetch<1>(0));
-    static constexpr bool is_smaller = sizeof(element) < sizeof(float) && same_type<typename Input::compute, float>;
-    using type = chosen_type<is_smaller && same_type<fetched, raw_pack<element, 1>> && has_neg_inf<row, 1>, element, typename Input::compute>;
-};
-template <class Input>
-using stored_of = typename stored_element<Input>::type;
-// And what it does hold of them under a mask: nothing can be added to what is stored.
-template <class Input, class Seen>
-using held_of = chosen_type<mask_biases<Seen>, typename Input::compute, stored_of<Input>>;
-
 // The lane that writes what a row gives besides its probabilities.
 template <class Group>
 SMX_HD bool is_first_lane(Group const& g) {
