@@ -228,15 +228,6 @@ struct filled_output {
         return filled_output_row<decltype(output_row(output, id))>{row, id.cols};
     }
 };
-template <class Output>
-filled_output<Output> filled_out(host_group& g, Output const& output) {
-    return {output, &g};
-}
-inline no_output filled_out(host_group&, no_output const&) { return {}; }
-template <class Output, class Dropout, class Undropped>
-auto filled_out(host_group& g, dropped_output<Output, Dropout, Undropped> const& y) {
-    return smx::dropped(filled_out(g, y.output), y.dropout, filled_out(g, y.undropped));
-}
 template <class Mask>
 struct filled_mask {
     Mask masks;
@@ -246,13 +237,23 @@ struct filled_mask {
 }  // namespace detail
 
 #if SMX_HAS_HOST
+namespace detail {
+template <class Output>
+filled_output<Output> filled_out(host_group& g, Output const& output) {
+    return {output, &g};
+}
+inline no_output filled_out(host_group&, no_output const&) { return {}; }
+template <class Output, class Dropout, class Undropped>
+auto filled_out(host_group& g, dropped_output<Output, Dropout, Undropped> const& y) {
+    return smx::dropped(filled_out(g, y.output), y.dropout, filled_out(g, y.undropped));
+}
+}  // namespace detail
+
 // A call whose rows g can take.
 template <class Input, class Factor, class Mask, class Output, class RowOutput>
 auto in_whole_packs(host_group& g, operands<Input, Factor, Mask, Output, RowOutput> const& o) {
-    using input = detail::filled_input<Input>;
     using output = decltype(detail::filled_out(g, o.output));
-    using mask = detail::filled_mask<Mask>;
-    return operands<input, Factor, mask, output, RowOutput>{o.rows, {o.input, &g}, o.factor, o.when_empty, detail::filled_out(g, o.output), o.row_output, {o.masks}, o.shape, o.axes};
+    return operands<detail::filled_input<Input>, Factor, detail::filled_mask<Mask>, output, RowOutput>{o.rows, {o.input, &g}, o.factor, o.when_empty, detail::filled_out(g, o.output), o.row_output, {o.masks}, o.shape, o.axes};
 }
 #endif
 
