@@ -220,9 +220,14 @@ constexpr auto with_first(kernel_list<Kernel, Rest...>, row_shape shape, device_
     return visit(Kernel());
 }
 
+template <class Kernels>
+constexpr policy policy_of_first(Kernels kernels, row_shape shape, device_limits limits) {
+    return with_first(kernels, shape, limits, [&](auto kernel) { return decltype(kernel)::value.with_blocks(decltype(kernel)::blocks_for(shape)); });
+}
+
 template <class Input, class Seen, class Choice>
 constexpr policy chosen_policy(row_shape shape, device_limits limits) {
-    return with_first(automatic_kernels<Input, Seen, Choice>(), shape, limits, [&](auto kernel) { return decltype(kernel)::value.with_blocks(decltype(kernel)::blocks_for(shape)); });
+    return policy_of_first(automatic_kernels<Input, Seen, Choice>(), shape, limits);
 }
 #endif
 

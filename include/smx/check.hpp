@@ -55,24 +55,36 @@ status check_part(Part const& part, extents shape) {
     }
 }
 
+// What a tensor of a call is called in a status.
+struct tensor_names {
+    char const* itself;
+    char const* key_stride;
+    char const* strides;
+};
+inline constexpr tensor_names x_names{"x", "x key stride", "x strides"}, y_names{"y", "y key stride", "y strides"};
+
 template <class Element>
-status check_part(dense_input<Element> const& x, extents shape) {
-    if (status const s = check_pointer(x.data, "x"); !s) return s;
-    if (x.step.key != 1 && shape.keys > 1) return wrong(errc::bad_stride, "x key stride", "1", x.step.key);
+status check_tensor(Element const* data, strides step, extents shape, tensor_names names) {
+    if (status const s = check_pointer(data, names.itself); !s) return s;
+    if (step.key != 1 && shape.keys > 1) return wrong(errc::bad_stride, names.key_stride, "1", step.key);
     byte_range range;
     int64 stride = 0;
-    if (!reach(x.data, shape, x.step, sizeof(Element), range, stride)) return wrong(errc::bad_stride, "x strides", "within 64-bit addresses", stride);
+    if (!reach(data, shape, step, sizeof(Element), range, stride)) return wrong(errc::bad_stride, names.strides, "within 64-bit addresses", stride);
     return {};
 }
 
-// Rows of y may not share elements: ordered by stride, each axis steps over all of the ones before it.
+template <class Part>
+status check_named(Part const& part, extents shape, tensor_names) {
+    return check_part(part, shape);
+}
+template <class Element>
+status check_named(dense_input<Element> const& x, extents shape, tensor_names names) {
+    return check_tensor(x.data, x.step, shape, names);
+}
+// Rows of an output may not share elements: ordered by stride, each axis steps over all of the ones before it.
 template <class Element, hidden Hidden>
-status check_part(dense_output<Element, Hidden> const& y, extents shape) {
-    if (status const s = check_pointer(y.data, "y"); !s) return s;
-    if (y.step.key != 1 && shape.keys > 1) return wrong(errc::bad_stride, "y key stride", "1", y.step.key);
-    byte_range range;
-    int64 stride = 0;
-    if (!reach(y.data, shape, y.step, sizeof(Element), range, stride)) return wrong(errc::bad_stride, "y strides", "within 64-bit addresses", stride);
+status check_named(dense_output<Element, Hidden> const& y, extents shape, tensor_names names) {
+    if (status const s = check_tensor(y.data, y.step, shape, names); !s) return s;
     struct axis {
         int64 count, step;
     } axes[3] = {{shape.batch, y.step.batch}, {shape.heads, y.step.head}, {shape.queries, y.step.query}};
@@ -89,7 +101,7 @@ status check_part(dense_output<Element, Hidden> const& y, extents shape) {
     int64 taken = shape.keys;
     for (axis const& a : axes) {
         if (a.count <= 1) continue;
-        if (a.step < taken) return wrong(errc::bad_stride, "y strides", "nested, so that no two rows share an element", a.step);
+        if (a.step < taken) return wrong(errc::bad_stride, names.strides, "nested, so that no two rows share an element", a.step);
         taken += (a.count - 1) * a.step;
     }
     return {};
@@ -152,10 +164,14 @@ status check_part(either_mask<First, Second> const& masks, extents shape) {
     return s ? check_part(masks.second, shape) : s;
 }
 
-// x and y: the same elements, or none in common.
+// Where an input and an output lie: the same elements, none in common, or else how many bytes apart they begin. One of the user's own says nothing.
+struct placement {
+    bool same, apart;
+    int64 distance;
+};
 template <class Input, class Output>
-status check_overlap(Input const&, Output const&, extents) {
-    return {};
+placement place_of(Input const&, Output const&, extents) {
+    return {false, true, 0};
 }
 // The stride of an axis of length 1 is never taken.
 inline bool same_strides(strides a, strides b, extents shape) {
@@ -170,17 +186,16 @@ inline bool interleaved(strides step, int64 apart, extents shape) {
     return offset >= shape.keys && pitch - offset >= shape.keys;
 }
 template <class Source, class Target, hidden Hidden>
-status check_overlap(dense_input<Source> const& x, dense_output<Target, Hidden> const& y, extents shape) {
+placement place_of(dense_input<Source> const& x, dense_output<Target, Hidden> const& y, extents shape) {
     byte_range from, to;
     int64 stride = 0;
     reach(x.data, shape, x.step, sizeof(Source), from, stride);
     reach(y.data, shape, y.step, sizeof(Target), to, stride);
-    int64 const apart = address_of(y.data) - address_of(x.data);
-    if (to.low >= from.high || to.high <= from.low) return {};
+    int64 const distance = address_of(y.data) - address_of(x.data);
     bool const alike = sizeof(Source) == sizeof(Target) && same_strides(x.step, y.step, shape);
-    if (alike && apart == 0) return {};
-    if (alike && apart % int64{sizeof(Source)} == 0 && interleaved(x.step, apart / int64{sizeof(Source)}, shape)) return {};
-    return wrong(errc::overlap, "y", "x itself (same pointer, element size and strides) or apart from it; distance in bytes", apart);
+    bool const apart = to.low >= from.high || to.high <= from.low ||
+                       (alike && distance % int64{sizeof(Source)} == 0 && interleaved(x.step, distance / int64{sizeof(Source)}, shape));
+    return {alike && distance == 0, apart, distance};
 }
 
 template <class Element>
@@ -200,9 +215,11 @@ status check(operands<Input, Factor, Mask, Output, RowOutput> const& o) {
     if (status const s = detail::check_part(o.factor, o.shape); !s) return s;
     if (status const s = detail::check_part(o.masks, o.shape); !s) return s;
     if (o.shape.keys == 0) return {};
-    if (status const s = detail::check_part(o.input, o.shape); !s) return s;
-    if (status const s = detail::check_part(o.output, o.shape); !s) return s;
-    return detail::check_overlap(o.input, o.output, o.shape);
+    if (status const s = detail::check_named(o.input, o.shape, detail::x_names); !s) return s;
+    if (status const s = detail::check_named(o.output, o.shape, detail::y_names); !s) return s;
+    detail::placement const place = detail::place_of(o.input, o.output, o.shape);
+    if (place.same || place.apart) return {};
+    return detail::wrong(errc::overlap, "y", "x itself (same pointer, element size and strides) or apart from it; distance in bytes", place.distance);
 }
 
 template <class Input, class Factor, class Mask, class Output, class... Extras>

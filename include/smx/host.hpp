@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "check.hpp"
-#include "row/whole_packs.hpp"
+#include "backward.hpp"
+#include "row/whole_packs_backward.hpp"
 
 SMX_BEGIN
 
@@ -26,9 +26,11 @@ inline constexpr int host_chunk_bytes = 8 * 1024;
 template <class Operands>
 void run_rows(Operands const& given, rows range) {
     using compute = typename Operands::compute;
-    using short_tile = host_tile<compute, 128, kept::weights>;
-    using row_tile = host_tile<compute, host_row_bytes, kept::weights>;
-    using chunk_tile = host_tile<compute, host_chunk_bytes, online::keeps>;
+    constexpr int tiles = is_backward<Operands> ? 2 : 1;
+    constexpr kept row_keeps = is_backward<Operands> ? kept::terms : kept::weights;
+    using short_tile = host_tile<compute, 128, row_keeps>;
+    using row_tile = host_tile<compute, host_row_bytes / tiles, row_keeps>;
+    using chunk_tile = host_tile<compute, host_chunk_bytes, is_backward<Operands> ? kept::terms : online::keeps>;
     host_group g;
     auto const o = in_whole_packs(g, given);
     if (o.shape.keys <= short_tile::capacity) {
@@ -82,6 +84,30 @@ void parallel_for(int64 count, int threads, Work const& work) {
     for (int i = 0; i < running; ++i) pthread_join(started[i], nullptr);
 }
 
+namespace detail {
+
+template <class Operands>
+status run_range(Operands const& o, rows range) {
+    if (status const s = smx::check(o); !s) return s;
+    if (range.first < 0 || range.first > range.last) return wrong(errc::bad_value, "rows.first", "0 to rows.last", range.first);
+    if (range.last > o.rows.count()) return wrong(errc::bad_value, "rows.last", "at most the number of rows", range.last);
+    if (!is_done(o)) run_rows(o, range);
+    return {};
+}
+
+template <class Operands>
+status run_on_all_cores(Operands const& o) {
+    if (status const s = smx::check(o); !s) return s;
+    if (is_done(o)) return {};
+    constexpr int64 elements_worth_a_thread = 64 * 1024;  // some 20 microseconds of work, twice what a thread costs to start
+    int64 const wanted = o.shape.keys > 0 ? 1 + (o.rows.count() * o.shape.keys) / elements_worth_a_thread : 1;
+    int64 const cores = sysconf(_SC_NPROCESSORS_ONLN);
+    parallel_for(o.rows.count(), static_cast<int>(wanted < cores ? wanted : cores), [&](int64 first, int64 last) { run_rows(o, {first, last}); });
+    return {};
+}
+
+}  // namespace detail
+
 // Scaled mask softmax of some rows, on the calling thread: for a thread pool of your own.
 // Shape     as launch_auto; every pointer in host memory
 // Requires  0 <= range.first <= range.last <= rows
@@ -89,28 +115,26 @@ void parallel_for(int64 count, int threads, Work const& work) {
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 status softmax_on_host(rows range, shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
                        Extras const&... extras) {
-    auto const o = smx::make_operands(x, factor, masks, output, extras...);
-    if (status const s = smx::check(o); !s) return s;
-    if (range.first < 0 || range.first > range.last) return detail::wrong(errc::bad_value, "rows.first", "0 to rows.last", range.first);
-    if (range.last > o.rows.count()) return detail::wrong(errc::bad_value, "rows.last", "at most the number of rows", range.last);
-    if (!detail::is_done(o)) detail::run_rows(o, range);
-    return {};
+    return detail::run_range(smx::make_operands(x, factor, masks, output, extras...), range);
 }
 
 // Scaled mask softmax on all cores; small calls stay on the calling thread.
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 status softmax_on_host(shaped_input<Input> const& x, Factor const& factor, Mask const& masks, Output const& output,
                        Extras const&... extras) {
-    auto const o = smx::make_operands(x, factor, masks, output, extras...);
-    if (status const s = smx::check(o); !s) return s;
-    if (detail::is_done(o)) return {};
-    constexpr int64 elements_worth_a_thread = 64 * 1024;  // some 20 microseconds of work, twice what a thread costs to start
-    int64 const wanted = o.shape.keys > 0 ? 1 + (o.rows.count() * o.shape.keys) / elements_worth_a_thread : 1;
-    int64 const cores = sysconf(_SC_NPROCESSORS_ONLN);
-    parallel_for(o.rows.count(), static_cast<int>(wanted < cores ? wanted : cores), [&](int64 first, int64 last) {
-        detail::run_rows(o, {first, last});
-    });
-    return {};
+    return detail::run_on_all_cores(smx::make_operands(x, factor, masks, output, extras...));
+}
+
+// Its gradient: that of the scores from the probabilities and theirs, with the scale and the mask of the forward pass; of some rows, on the calling
+// thread, and on all cores.
+// Shape, requires, errors  as launch_auto_backward and softmax_on_host
+template <class Input, class Gradient, class Factor, class Mask, class Output>
+status softmax_backward_on_host(rows range, shaped_input<Input> const& y, Gradient const& dy, Factor const& factor, Mask const& masks, Output const& dx) {
+    return detail::run_range(smx::make_backward_operands(y, dy, factor, masks, dx), range);
+}
+template <class Input, class Gradient, class Factor, class Mask, class Output>
+status softmax_backward_on_host(shaped_input<Input> const& y, Gradient const& dy, Factor const& factor, Mask const& masks, Output const& dx) {
+    return detail::run_on_all_cores(smx::make_backward_operands(y, dy, factor, masks, dx));
 }
 
 SMX_END

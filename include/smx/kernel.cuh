@@ -33,13 +33,13 @@ struct group_of : group_made<Group> {
 
 }  // namespace in_kernel
 
-// Runs every row of a call, Kernel::rows_per_block a block, or a cluster where blocks share a row.
+// Runs every row of a call, forward or backward, Kernel::rows_per_block a block, or a cluster where blocks share a row.
 // Requires  grid.x * grid.y blocks cover o.rows.count(), or where blocks share a row, grid.x == clusterDim.x <= Kernel::blocks and grid.y * grid.z
 //           cover it; blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...)
 template <class Kernel, class Operands>
 __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail::mask_traits_of<typename Operands::seen_type>,
                                                                          int{sizeof(typename Operands::compute)},
-                                                                         int{sizeof(typename Kernel::template held_of<Operands>)}))
+                                                                         Kernel::template held_bytes<Operands>))
     softmax_kernel(Operands const __grid_constant__ o) {
     using group_type = typename Kernel::group;
     extern __shared__ __align__(128) unsigned char smx_dynamic_shared[];

@@ -194,6 +194,35 @@ static status launch_checked(launch_place place, Operands o, row_shape shape, in
     return cuda_status(error, "kernel launch");
 }
 
+// Requires  o passed check()
+template <class Kernel, class Operands>
+static status launch_named(launch_place place, Operands const& o) {
+    if (detail::is_done(o)) return {};
+    row_shape const shape = detail::shape_of(o);
+    if (status const s = check_kernel<Kernel>(shape); !s) return s;
+    untouched_error const keep;
+    int device = 0;
+    device_limits limits;
+    if (status const s = current_device(device, limits); !s) return s;
+    return launch_checked<Kernel>(place, o, shape, device, limits);
+}
+
+// The first kernel of a list that can run the rows.
+// Requires  o passed check_choice()
+template <class Kernels, class Operands>
+static status launch_first(launch_place place, Operands const& o) {
+    if (detail::is_done(o)) return {};
+    untouched_error const keep;
+    int device = 0;
+    device_limits limits;
+    if (status const s = current_device(device, limits); !s) return s;
+    row_shape const shape = detail::shape_of(o);
+    auto const launch_chosen = [&](auto kernel) { return launch_checked<decltype(kernel)>(place, o, shape, device, limits); };
+    status const s = detail::with_first(Kernels(), shape, limits, launch_chosen);
+    // What the device can do the code may not: then the next kernel that needs less.
+    return s.code == errc::device_limit ? detail::with_first(Kernels(), shape, limits, launch_chosen) : s;
+}
+
 }  // namespace launching
 
 // What of the current device decides between kernels, for plan() and choose_policy().
@@ -214,14 +243,7 @@ static status launch(launch_place place, shaped_input<Input> const& x, Factor co
                      Extras const&... extras) {
     auto const o = smx::make_operands(x, factor, masks, output, extras...);
     if (status const s = smx::check(o); !s) return s;
-    if (detail::is_done(o)) return {};
-    row_shape const shape = detail::shape_of(o);
-    if (status const s = launching::check_kernel<Kernel>(shape); !s) return s;
-    launching::untouched_error const keep;
-    int device = 0;
-    device_limits limits;
-    if (status const s = launching::current_device(device, limits); !s) return s;
-    return launching::launch_checked<Kernel>(place, o, shape, device, limits);
+    return launching::launch_named<Kernel>(place, o);
 }
 
 // Scaled mask softmax by the kernel that suits the rows and the mask; plan() says which. A Choice limits what is compiled or chosen:
@@ -232,17 +254,7 @@ static status launch_auto(launch_place place, shaped_input<Input> const& x, Fact
                           Extras const&... extras) {
     auto const o = smx::make_operands(x, factor, masks, output, extras...);
     if (status const s = detail::check_choice<Choice>(o); !s) return s;
-    if (detail::is_done(o)) return {};
-    launching::untouched_error const keep;
-    int device = 0;
-    device_limits limits;
-    if (status const s = launching::current_device(device, limits); !s) return s;
-    row_shape const shape = detail::shape_of(o);
-    auto const launch_chosen = [&](auto kernel) { return launching::launch_checked<decltype(kernel)>(place, o, shape, device, limits); };
-    using kernels = detail::automatic_kernels<Input, typename decltype(o)::seen_type, Choice>;
-    status const s = detail::with_first(kernels(), shape, limits, launch_chosen);
-    // What the device can do the code may not: then the next kernel that needs less.
-    return s.code == errc::device_limit ? detail::with_first(kernels(), shape, limits, launch_chosen) : s;
+    return launching::launch_first<detail::automatic_kernels<Input, typename decltype(o)::seen_type, Choice>>(place, o);
 }
 
 SMX_END_KERNELS

@@ -1,72 +1,17 @@
 // Verb 1: bring what one lane holds of a row into its tile.
 #pragma once
+#include "fetched.hpp"
 #include "mask/read_ahead.hpp"
-#include "tensor.hpp"
-#include "tile.hpp"
 
 SMX_BEGIN
 
 namespace detail {
-
-// A row says `template <int Width> static auto neg_inf()` where something it can fetch widens to -inf.
-template <class Source, int Width, class = void>
-inline constexpr bool has_neg_inf = false;
-template <class Source, int Width>
-inline constexpr bool has_neg_inf<Source, Width, always_void<decltype(Source::template neg_inf<Width>())>> = true;
-
-// What stands for a pack that is not fetched: what widens to -inf, where the source knows it; zeros, where a factor waits that may make a NaN of
-// -inf.
-template <class Tile, int Width, class Source>
-SMX_HD auto not_fetched(Source const& source) {
-    if constexpr (!Tile::awaits_bias && has_neg_inf<Source, Width>) {
-        return Source::template neg_inf<Width>();
-    } else {
-        return decltype(source.template fetch<Width>(0)){};
-    }
-}
-template <class Tile, int Width, class Source>
-SMX_HD auto widened(Source const& source, decltype(source.template fetch<Width>(0)) const& fetched, bool was_fetched) {
-    auto values = source.template widen<Width>(fetched);
-    if constexpr (!Tile::awaits_bias && !has_neg_inf<Source, Width>) {
-        if (!was_fetched) values = filled_pack<Width>(neg_inf<typename Tile::compute>());
-    }
-    return values;
-}
 
 // A row that a CPU reads in one step, with no pack in between, has read_into(pack&, col).
 template <class Source, int Width, class Compute, class = void>
 inline constexpr bool reads_into = false;
 template <class Source, int Width, class Compute>
 inline constexpr bool reads_into<Source, Width, Compute, always_void<decltype(&Source::template read_into<Width, Compute>)>> = true;
-
-// A row that can bring a pack to shared memory as it is stored, for the lane that asks for it, has copy<Width>(target, col).
-template <class Row, int Width, class = void>
-inline constexpr bool copies_packs = false;
-template <class Row, int Width>
-inline constexpr bool copies_packs<Row, Width, always_void<decltype(some<Row>().template copy<Width>(nullptr, 0))>> = true;
-
-// The packs that wait behind the registers: copied past them, where they are held as they are stored.
-template <class Tile, class Source>
-SMX_HD void bring_behind(Tile& t, Source const& source) {
-    constexpr int vec = Tile::vec;
-    using stored = decltype(source.template fetch<vec>(0));
-    t.for_packs_behind([&](int p, typename Tile::held_pack& held) {
-        int const col = t.pack_column(p);
-        if constexpr (copies_packs<Source, vec> && (Tile::is_stored || same_type<stored, raw_pack<typename Tile::compute, vec>>)) {
-            if (t.touches_seen(p)) {
-                source.template copy<vec>(&held, col);
-                return;
-            }
-        }
-        auto fetched = not_fetched<Tile, vec>(source);
-        if (t.touches_seen(p)) fetched = source.template fetch<vec>(col);
-        if constexpr (Tile::is_stored) {
-            held = fetched;
-        } else {
-            held = widened<Tile, vec>(source, fetched, t.touches_seen(p));
-        }
-    });
-}
 
 // Loads what the map of t covers; calls meanwhile() when everything is on its way.
 template <class Tile, class Source, class Meanwhile>
@@ -79,7 +24,7 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
     meanwhile();
     // A CPU looks ahead itself: a pack is widened where it is read, and no array of packs is cleared, filled and read back.
     using compute = typename Tile::compute;
-    compute const nothing = Tile::awaits_bias ? compute(0) : neg_inf<compute>();
+    compute const nothing = loads_zeros<Tile> ? compute(0) : neg_inf<compute>();
     if constexpr (Tile::is_stored) {
         int const packs = t.packs_to_visit();
         for (int p = 0; p < packs; ++p) t.middle[p] = t.touches_seen(p) ? source.template fetch<vec>(t.pack_column(p)) : not_fetched<Tile, vec>(source);
@@ -103,44 +48,15 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
         }
     }
 #else
-    // Everything is on its way before the first is waited for; widening needs no branch.
-    decltype(source.template fetch<vec>(0)) fetched[Tile::packs];
-    auto const mine = from_column(source, t.map.mine);
-    int const packs = t.packs_to_visit();
-    int const stripes_in_use = t.stripes_to_visit();
-    SMX_UNROLL
-    for (int p = 0; p < packs; ++p) fetched[p] = not_fetched<Tile, vec>(source);
-    SMX_UNROLL
-    for (int b = 0; b < stripes_in_use; ++b) {
-        if (t.is_whole(b)) {
-            t.for_packs(b, packs, [&](int p) { fetched[p] = mine.template fetch<vec>(Tile::distance(p)); });
-        } else {
-            t.for_packs(b, packs, [&](int p) {
-                if (t.touches_seen(p)) fetched[p] = mine.template fetch<vec>(Tile::distance(p));
-            });
-        }
-    }
+    fetched_packs<Tile, Source> packs;
+    ask_packs(packs, t, source);
     meanwhile();
     if (t.has_edges()) {
-        decltype(source.template fetch<1>(0)) single[Tile::edges > 0 ? Tile::edges : 1];
-        int const edges = t.edges_to_visit();
-        SMX_UNROLL
-        for (int i = 0; i < edges; ++i) {
-            int const col = t.edge_column(i);
-            single[i] = t.edge_is_seen(col) ? source.template fetch<1>(col) : not_fetched<Tile, 1>(source);
-        }
-        SMX_UNROLL
-        for (int i = 0; i < edges; ++i) t.edge[i] = widened<Tile, 1>(source, single[i], t.edge_is_seen(t.edge_column(i)))[0];
+        fetched_edges<Tile, Source> edges;
+        ask_edges(edges, t, source);
+        take_edges(edges, t, source);
     }
-    if constexpr (Tile::is_stored) {
-        SMX_UNROLL
-        for (int p = 0; p < packs; ++p) t.middle[p] = fetched[p];
-    } else if constexpr (Tile::in_stripes || Tile::packs > 4) {
-        t.for_live_registers([&](int p) { t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p)); });
-    } else {
-        SMX_UNROLL
-        for (int p = 0; p < packs; ++p) t.middle[p] = widened<Tile, vec>(source, fetched[p], t.touches_seen(p));
-    }
+    take_packs(packs, t, source);
 #endif
     if constexpr (Tile::behind_packs > 0) wait_for_copies();
 }

@@ -53,9 +53,9 @@ SMX_HD Compute biased(Compute score, Compute bias) {
 }
 
 template <int Width, class Compute>
-SMX_HD void keep_bits(pack<Compute, Width>& scores, unsigned bits) {
+SMX_HD void keep_bits(pack<Compute, Width>& scores, unsigned bits, Compute nothing = neg_inf<Compute>()) {
     SMX_UNROLL
-    for (int i = 0; i < Width; ++i) scores[i] = bits >> i & 1u ? scores[i] : neg_inf<Compute>();
+    for (int i = 0; i < Width; ++i) scores[i] = bits >> i & 1u ? scores[i] : nothing;
 }
 
 template <int Width, class Stored>
@@ -115,12 +115,12 @@ SMX_HD void ask_tile(Tile& t, Seen const& seen, typename read_ahead<Tile, Seen>:
 }
 
 // A pack is loaded whole: what it has beyond an end of the span.
-template <class Tile>
-SMX_HD void hide_beyond_ends(Tile& t) {
+template <class Tile, class... Nothing>
+SMX_HD void hide_beyond_ends(Tile& t, Nothing... nothing) {
     if (!t.holds_end()) return;
     int const packs = t.packs_to_visit();
     auto const hide = [&](int p, typename Tile::held_pack& held) {
-        if (t.touches_seen(p) && !t.within_seen(p)) keep_bits<Tile::vec>(held, bits_within<Tile::vec>(t.map.seen, t.pack_column(p)));
+        if (t.touches_seen(p) && !t.within_seen(p)) keep_bits<Tile::vec>(held, bits_within<Tile::vec>(t.map.seen, t.pack_column(p)), nothing...);
     };
     SMX_UNROLL
     for (int p = 0; p < packs; ++p) hide(p, t.middle[p]);

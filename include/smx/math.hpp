@@ -31,6 +31,11 @@ SMX_HD constexpr Real quiet_nan() {
     }
 }
 
+template <class Real>
+SMX_HD bool is_finite(Real value) {
+    return value - value == Real(0);
+}
+
 // Operators for Group::all_reduce: commutative to the bit, which a butterfly needs.
 struct maximum {
     // A NaN never wins: a maximum that only steadies the exponential need not carry it, since the exponential does.

@@ -110,6 +110,7 @@ struct kernel_type {
     // the share of copy on an H200 (and what the next choice got); without, as many as compile without spills.
     static SMX_HD constexpr int threads_wanted(mask_traits row, int compute_bytes, int held_bytes) {
         int const words = Vec * Packs * held_bytes / 4;
+        if (held_bytes > compute_bytes && holds_row(Body)) return backward_threads_wanted(words, blocks == 1 && lanes >= 64, row.tests || row.biases);
         if (held_bytes < compute_bytes) return words <= 32 ? 1024 : words <= 40 ? 896 : 640;
         constexpr bool wide = blocks == 1 && lanes >= 64;  // the edges of a row take one slot a lane
         bool const asks = row.tests || row.biases;
@@ -152,8 +153,11 @@ struct kernel_type {
         SMX_DEVICE_CODE && holds_row(Body) && same_type<typename Operands::compute, float> && mask_tests<Seen> && !spans_row<Seen> && is_narrow<typename Operands::output_type>
             ? exponent::of_product
             : exponent::of_difference;
-    template <class Operands>
-    using tile_of = tile_type<typename Operands::compute, typename Operands::seen_type, parts_as, held_of<Operands>, exponent_of<Operands>>;
+    template <class Operands, class Compute = typename Operands::compute, class Seen = typename Operands::seen_type>
+    using tile_of = chosen_type<is_backward<Operands>, tile<lanes_per_slice, Vec, Packs, Compute, kept::terms, spans_row<Seen> ? hidden_packs::all_or_none : parts_as>,
+                                tile_type<Compute, Seen, parts_as, held_of<Operands>, exponent_of<Operands>>>;
+    template <class Operands>  // of a column, in the registers
+    static constexpr int held_bytes = int{sizeof(held_of<Operands>)} * numbers_held<Operands>;
 
     static constexpr int rows_per_block = Threads / lanes_per_slice;  // or per cluster
     static SMX_HD constexpr int64 shared_bytes(row_shape) { return 0; }

@@ -84,6 +84,7 @@ template <class Tensor>
 void complete(Tensor&, extents) {}  // one of the user's own says itself where its rows are
 template <class Element>
 void complete(dense_input<Element>& x, extents shape) {
+    if (is_contiguous(x.step)) x.step = packed_strides(shape);
     x.row_step = row_step_of(x.step, shape);
 }
 template <class Element, hidden Hidden>
@@ -125,6 +126,11 @@ auto prepared(both_mask<First, Second> const& masks, extents shape) {
     return smx::both(detail::prepared(masks.first, shape), detail::prepared(masks.second, shape));
 }
 
+template <class Mask>
+auto prepared_for(Mask const& mask, extents shape) {
+    return detail::prepared(mask, check_shape(shape) ? shape : extents());
+}
+
 // Parts of a call that ask a row for nothing but its index.
 template <class Part>
 constexpr bool asks_index_alone(Part const&) {
@@ -161,6 +167,14 @@ inline constexpr bool binds_row = false;
 template <class Mask>
 inline constexpr bool binds_row<Mask, always_void<decltype(some<Mask>().bind(some<row_id>(), some<extents>()))>> = true;
 
+template <class Factor, class Mask>
+constexpr void are_parts() {
+    static_assert(has_value<Factor>,
+                  "a scale is fixed_scale(number), inv_sqrt(head_dim), device_scale(pointer), head_scale(pointer) or has value<Compute>(row_id)");
+    static_assert(binds_row<Mask>,
+                  "a mask has bind(row_id, extents): no_mask{}, causal_mask::bottom_right(), ...; a condition is written visible_where(f)");
+}
+
 // What may follow the output, in any order: an empty_row, a row output.
 template <class RowOutput>
 struct extras_of {
@@ -187,28 +201,29 @@ auto collect(First const& first, Rest const&... rest) {
 
 }  // namespace detail
 
+namespace detail {
+// The rows of a call, by their index alone where none of its parts asks for more. Shapes that check() refuses never reach a row: none are counted,
+// so that no extent is divided by.
+template <class... Parts>
+row_range rows_of(extents shape, Parts const&... parts) {
+    if (!check_shape(shape)) return {};
+    return (asks_index_alone(parts) && ...) ? row_range(shape.batch * shape.heads * shape.queries, static_cast<int>(shape.keys)) : row_range(shape);
+}
+}  // namespace detail
+
 // A call by value: what every body and kernel is given.
 template <class Input, class Factor, class Mask, class Output, class... Extras>
 auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask const& asked, Output const& given, Extras const&... extras) {
-    static_assert(detail::has_value<Factor>,
-                  "a scale is fixed_scale(number), inv_sqrt(head_dim), device_scale(pointer), head_scale(pointer) or has value<Compute>(row_id)");
-    static_assert(detail::binds_row<Mask>,
-                  "a mask has bind(row_id, extents): no_mask{}, causal_mask::bottom_right(), ...; a condition is written visible_where(f)");
+    detail::are_parts<Factor, Mask>();
     // The parameters are references: GCC 12 takes what an aggregate passed by value points to for unwritten, where that is copied into the result (its ipa-modref pass).
     Input input = x.input;
     Output output = given;
-    bool const is_right = static_cast<bool>(detail::check_shape(x.shape));
-    auto masks = detail::prepared(asked, is_right ? x.shape : extents());
+    auto masks = detail::prepared_for(asked, x.shape);
     auto const more = detail::collect(extras...);
     detail::complete(input, x.shape);
     detail::complete(output, x.shape);
     using row_output = decltype(more.row_output);
-    // Shapes that check() refuses never reach a row: none are counted, so that no extent is divided by.
-    bool const by_index = detail::asks_index_alone(input) && detail::asks_index_alone(factor) && detail::asks_index_alone(masks) &&
-                          detail::asks_index_alone(output) && detail::asks_index_alone(more.row_output);
-    row_range const rows = !is_right ? row_range()
-                           : by_index ? row_range(x.shape.batch * x.shape.heads * x.shape.queries, static_cast<int>(x.shape.keys))
-                                      : row_range(x.shape);
+    row_range const rows = detail::rows_of(x.shape, input, factor, masks, output, more.row_output);
     return operands<Input, Factor, decltype(masks), Output, row_output>{rows, input, factor, more.when_empty, output, more.row_output, masks, x.shape, rows.axes()};
 }
 

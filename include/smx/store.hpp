@@ -22,15 +22,13 @@ SMX_HD decltype(auto) probabilities_of(Tile const& t, typename Tile::held_pack c
 }  // namespace detail
 
 // Writes every column the tile covers, hidden ones too. With an output that says hidden::keep, the columns outside the span are left as they
-// are, and so is an empty row.
-// Requires  the span that load was given, and the statistics of the whole row
+// are.
+// Requires  the span that load was given
 // Callers   any lane, on its own
 template <class Group, class Tile, class Output>
-SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, interval span,
-                  statistics<typename Tile::compute> stats) {
+SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, interval span) {
     using compute = typename Tile::compute;
     constexpr bool keeps = hidden_policy<Output> == hidden::keep;
-    if (keeps && stats.empty()) return;
     auto const target = detail::output_row(output, row);
     auto const mine = detail::from_column(target, t.map.mine);
     auto const store_whole = [&](int p, typename Tile::held_pack const& held, bool exists) {
@@ -76,6 +74,14 @@ SMX_HD void store(Group&, Tile const& t, Output const& output, row_id row, inter
         pack<compute, 1> const one{{t.edge[i]}};
         if (col < t.map.end && (!keeps || (col >= span.begin && col < span.end))) target.template store<1>(col, one);
     }
+}
+
+// The same of probabilities: with hidden::keep, an empty row is left as it is.
+// Requires  the statistics of the whole row
+template <class Group, class Tile, class Output>
+SMX_HD void store(Group& g, Tile const& t, Output const& output, row_id row, interval span, statistics<typename Tile::compute> stats) {
+    if (hidden_policy<Output> == hidden::keep && stats.empty()) return;
+    smx::store(g, t, output, row, span);
 }
 
 // Row outputs: any value with  template <class Compute> void store(row_id, statistics<Compute>) const, called by one lane a row.

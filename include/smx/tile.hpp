@@ -15,10 +15,10 @@ template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept
 struct tile {
     static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");
     static_assert(Lanes >= 1 && Packs >= 1 && Packs <= (Ends == row_ends::single ? 32 : 1024), "a tile has at least one lane, and 1 to 32 packs a lane");
-    static_assert(Behind == 0 || (Packs + Behind <= 32 && Ends == row_ends::single && Kept != kept::scores),
+    static_assert(Behind == 0 || (Packs + Behind <= 32 && Ends == row_ends::single && (Kept == kept::weights || Kept == kept::stored)),
                   "with packs behind the registers a lane has at most 32, and keeps weights or what is stored");
     static_assert((Kept == kept::stored) == !same_type<Stored, Compute>, "a tile with kept::stored, and no other, names what is stored");
-    static_assert(Kept != kept::stored || Product != product::until_biased, "biased scores are not stored ones: write kept::weights");
+    static_assert((Kept != kept::stored && Kept != kept::terms) || Product != product::until_biased, "biased scores are not stored ones: write kept::weights");
     using compute = Compute;
     static constexpr int lanes = Lanes;
     static constexpr int vec = Vec;

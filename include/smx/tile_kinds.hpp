@@ -23,6 +23,7 @@ enum class kept {
     weights,  // exp(score - max), max over the lane's own slots: half the exponentials, and the scale is folded into them; for softmax alone
     stored,   // packs of scores as they lie in memory, for more columns in the registers: the same weights, worked out for the sum and again for
               // the store; for softmax of 16-bit scores without biases
+    terms,    // numbers that are multiplied and added up, as of a gradient: what is not loaded is 0
 };
 
 // How a GPU works out the exponent of a weight in float.

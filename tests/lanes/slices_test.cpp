@@ -1,6 +1,7 @@
 // Rows shared out in slices, as the blocks of a cluster have them, on emulated lanes.
 #include <set>
 
+#include "lanes/backward_runner.hpp"
 #include "lanes/row_sweep.hpp"
 
 namespace lanes {
@@ -64,6 +65,17 @@ void sweep_slices() {
 TEST(slices, resident_in_two) { sweep_slices<2, resident_weights_body>(); }
 TEST(slices, resident_in_five) { sweep_slices<5, resident_weights_body>(); }
 TEST(slices, online_in_three) { sweep_slices<3, online_body>(); }
+
+template <int Slices, class Body>
+void sweep_backward_slices() {
+    auto const row = backward<slices<Slices>, Body, smx::tile<4, 4, 2>>();
+    for (any_mask const& mask : all_masks())
+        sweep_backward(row, mask, slice_lengths(Slices, row.vec, row.capacity, row.has_capacity));
+}
+
+TEST(slices, resident_backward_in_two) { sweep_backward_slices<2, resident_backward>(); }
+TEST(slices, resident_backward_in_five) { sweep_backward_slices<5, resident_backward>(); }
+TEST(slices, chunked_backward_in_three) { sweep_backward_slices<3, chunked_backward>(); }
 
 }  // namespace
 

@@ -115,23 +115,6 @@ reference_row softmax_reference_at(shape4 const& shape, index b, index h, index 
         [&](int k) { return visible(b, h, q, k); }, when_empty, type);
 }
 
-// The gradient of the scores before the scale: factor * y * (dy - sum(dy * y)) where visible, 0 elsewhere and in an
-// empty row.
-template <class Gradient>
-std::vector<double> softmax_backward_reference(reference_row const& row, double factor, Gradient&& dy) {
-    auto const count = row.y.size();
-    std::vector<double> dx(count, 0.0);
-    if (row.kind == row_kind::empty) return dx;
-    double inner = 0;
-    for (std::size_t at = 0; at < count; ++at) {
-        if (row.visible[at]) inner += dy(static_cast<int>(at)) * row.y[at];
-    }
-    for (std::size_t at = 0; at < count; ++at) {
-        if (row.visible[at]) dx[at] = factor * row.y[at] * (dy(static_cast<int>(at)) - inner);
-    }
-    return dx;
-}
-
 // Predicates for the masks every test uses.
 struct none_hidden {
     template <class... Index>

@@ -106,6 +106,26 @@ public:
     }
 };
 
+// The chunks of a row, or of the group's slice of it.
+template <class Tile>
+struct row_chunks {
+    static_assert(Tile::capacity <= 1 << 16, "a chunk has at most 65536 columns, so that no column wraps an int: take fewer lanes, vec or packs");
+    interval slice;
+    int before;  // columns before the first pack, which the first chunk takes as well; every other starts where a pack may
+    int64 first;
+    int count;
+
+    template <class Group>
+    SMX_HD row_chunks(Group const& g, int head, row_id row)
+        : slice(detail::part_of_row<Tile>(g, head, row)), before(slice.begin == 0 ? head : 0), first(static_cast<int64>(slice.begin) + before),
+          count(first >= slice.end ? 1 : static_cast<int>((slice.end - first + Tile::capacity - 1) / Tile::capacity)) {}
+
+    SMX_HD interval part(int chunk) const {
+        int64 const begin = first + static_cast<int64>(chunk) * Tile::capacity, end = begin + Tile::capacity;
+        return {chunk == 0 ? slice.begin : static_cast<int>(begin), static_cast<int>(end < slice.end ? end : slice.end)};
+    }
+};
+
 // Softmax of one row of any length.
 // Requires  keeper has room for the row
 // Callers   all lanes of g, convergent; lanes of one group pass the same row
@@ -115,23 +135,13 @@ template <class Tile, class Group, class Keeper, class Input, class Mask, class 
 SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, Input const& input, typename Tile::compute factor,
                                                       Mask const& masks, Output const& output, row_id row, extents shape,
                                                       empty_row when_empty = empty_row::zeros) {
-    static_assert(Tile::capacity <= 1 << 16, "a chunk has at most 65536 columns, so that no column wraps an int: take fewer lanes, vec or packs");
     static_assert(Tile::behind_packs == 0 && (Keeper::keeps == kept::scores || Tile::exponents == exponent::of_difference),
                   "a chunk waits as a whole, and as weights with their maximum alone: write a tile without packs behind, exponent::of_difference");
     static_assert(Tile::keeps == Keeper::keeps, "the tile must hold what the keeper keeps: write tile<lanes, vec, packs, compute, Keeper::keeps>");
     auto const bound = masks.bind(row, shape);
     read_ahead<Tile, decltype(masks.bind(row, shape))> seen(bound);
     interval const visible = seen.span();
-    int const head = head_of<Tile::vec>(input, row);
-    interval const slice = detail::part_of_row<Tile>(g, head, row);
-    // The first chunk takes the columns before the first pack as well; every other starts where a pack may.
-    int const before = slice.begin == 0 ? head : 0;
-    int64 const first = static_cast<int64>(slice.begin) + before;
-    auto const part_of = [&](int chunk) {
-        int64 const begin = first + static_cast<int64>(chunk) * Tile::capacity, end = begin + Tile::capacity;
-        return interval{chunk == 0 ? slice.begin : static_cast<int>(begin), static_cast<int>(end < slice.end ? end : slice.end)};
-    };
-    int const chunks = first >= slice.end ? 1 : static_cast<int>((slice.end - first + Tile::capacity - 1) / Tile::capacity);
+    row_chunks<Tile> const chunks(g, head_of<Tile::vec>(input, row), row);
 
     Tile t;
     auto const make_scores = [&](interval part) {
@@ -141,8 +151,8 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
     };
 
     statistics<typename Tile::compute> stats;
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-        interval const part = part_of(chunk);
+    for (int chunk = 0; chunk < chunks.count; ++chunk) {
+        interval const part = chunks.part(chunk);
         if (part.begin >= visible.end || part.end <= visible.begin) continue;
         make_scores(part);
         stats = smx::merge(stats, lane_statistics(t, g));
@@ -150,9 +160,9 @@ SMX_HD statistics<typename Tile::compute> chunked_row(Group& g, Keeper keeper, I
     }
     stats = smx::all_reduce(g, stats);
 
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-        interval const part = part_of(chunk);
-        t.cover(g.rank(), part, chunk == 0 ? before : 0, visible);
+    for (int chunk = 0; chunk < chunks.count; ++chunk) {
+        interval const part = chunks.part(chunk);
+        t.cover(g.rank(), part, chunk == 0 ? chunks.before : 0, visible);
         if (part.begin < visible.end && part.end > visible.begin) {
             keeper.get(chunk, t, [&] { make_scores(part); });
         } else {

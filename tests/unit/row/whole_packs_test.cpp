@@ -71,6 +71,52 @@ TEST(whole_packs, nothing_is_touched_past_the_ends_of_memory) {
     }
 }
 
+// The same of a backward pass: y and dy are read, dx is written, under every part of a mask.
+template <class T>
+void expect_backward_within_memory(int cols, support::fence side, bool in_place, double tolerance) {
+    auto const count = static_cast<std::size_t>(cols);
+    support::fenced_buffer<T> y(count, side), dy(count, side), dx(count, side), biases(count, side);
+    support::fenced_buffer<unsigned char> flags(count, side);
+    int const length = cols - cols / 3;
+    double inner = 0;
+    std::vector<double> probabilities(count, 0.0), given(count, 0.0);
+    for (int k = 0; k < cols; ++k) {
+        auto const at = static_cast<std::size_t>(k);
+        bool const shown = k < length && !is_hidden(k);
+        y[at] = smx::dtype<T>::narrow(shown ? 2.0f / static_cast<float>(cols) : HUGE_VALF);
+        dy[at] = smx::dtype<T>::narrow(shown ? score_at(k) : HUGE_VALF);
+        biases[at] = smx::dtype<T>::narrow(bias_at(k));
+        flags[at] = is_hidden(k) ? 3 : 0;
+        if (!shown) continue;
+        probabilities[at] = static_cast<double>(smx::dtype<T>::widen(y[at]));
+        given[at] = static_cast<double>(score_at(k));
+        inner += probabilities[at] * given[at];
+    }
+    smx::strides const packed{cols, cols, cols, 1};
+    auto const masks = smx::both(smx::hidden_where(flags.data(), packed), smx::bias_tensor(biases.data(), packed), smx::key_lengths(&length));
+    T* const into = in_place ? dy.data() : dx.data();
+    ASSERT_TRUE(smx::softmax_backward_on_host(smx::saved_probabilities(y.data(), {1, cols}), smx::incoming_gradients(dy.data()), smx::fixed_scale(0.5),
+                                              masks, smx::gradients(into)));
+    for (int k = 0; k < cols; ++k) {
+        auto const at = static_cast<std::size_t>(k);
+        double const wanted = 0.5 * probabilities[at] * (given[at] - inner);
+        ASSERT_NEAR(static_cast<double>(smx::dtype<T>::widen(into[k])), wanted, tolerance * probabilities[at] * 8 + 1e-7) << "column " << k << " of " << cols;
+    }
+}
+
+TEST(whole_packs, a_backward_pass_touches_nothing_past_the_ends_of_memory) {
+    for (int cols : lengths()) {
+        for (auto side : {support::fence::behind, support::fence::before}) {
+            for (bool in_place : {false, true}) {
+                expect_backward_within_memory<float>(cols, side, in_place, 1e-5);
+                expect_backward_within_memory<double>(cols, side, in_place, 1e-12);
+                expect_backward_within_memory<smx::half>(cols, side, in_place, 0x1p-10);
+                expect_backward_within_memory<smx::bfloat16>(cols, side, in_place, 0x1p-7);
+            }
+        }
+    }
+}
+
 // Packs start at columns 3, 3 + Width, ...; single columns anywhere.
 struct with_head {
     using compute = float;
