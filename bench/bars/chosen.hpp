@@ -1,6 +1,7 @@
 // The kernel that launch_auto takes for a call.
 #pragma once
 #include "operands.hpp"
+#include "smx/automatic_backward.hpp"
 
 namespace bench {
 
