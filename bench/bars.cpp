@@ -1,7 +1,7 @@
 // The table of bars: how fast every kind of call is on this GPU, as a share of what a copy gives, beside what it has to
 // be.
 //
-//   bars [--quick] [--stage=1|2] [--filter=REGEX] [--json=FILE] [--peers=FILE] [--list]
+//   bars [--quick] [--stage=1|2|3] [--filter=REGEX] [--json=FILE] [--peers=FILE] [--list]
 //
 // --quick takes 512 MB tensors instead of 2 GB and leaves out what has no bar at the stage. Exit status 1: a bar of the
 // stage is missed.
@@ -70,6 +70,30 @@ smx::status start_article(cudaStream_t stream, mask_kind masks, call const& c) {
     return {};
 }
 
+smx::status start_dense_backward(cudaStream_t stream, call const& c) {
+    switch (c.type) {
+        case dtype::half:
+            return launch_dense_backward<smx::half>(stream, c);
+        case dtype::bfloat16:
+            return launch_dense_backward<smx::bfloat16>(stream, c);
+        case dtype::float32:
+            return launch_dense_backward<float>(stream, c);
+    }
+    return {};
+}
+
+smx::status start_article_backward(cudaStream_t stream, mask_kind masks, call const& c) {
+    switch (c.type) {
+        case dtype::half:
+            return launch_article_backward<smx::half>(stream, masks, c);
+        case dtype::bfloat16:
+            return launch_article_backward<smx::bfloat16>(stream, masks, c);
+        case dtype::float32:
+            return launch_article_backward<float>(stream, masks, c);
+    }
+    return {};
+}
+
 smx::status start_half(cudaStream_t stream, mask_kind masks, call const& c) {
     switch (masks) {
         case mask_kind::none:
@@ -95,9 +119,12 @@ public:
           tensor_bytes_(tensor_bytes(device, quick)),
           x_(tensor_bytes_ + slack),
           y_(tensor_bytes_ + slack),
+          dy_(tensor_bytes_ + slack),
+          dx_(tensor_bytes_ + slack),
           masks_(mask_elements + slack, mask_elements * 4 + slack, most_batches) {}
 
     double copy() { return copy_bandwidth(y_, x_, tensor_bytes_); }
+    double stream() { return stream_ = stream_bandwidth(dx_, x_, dy_, tensor_bytes_); }
 
     // No mask, launch_auto; the numbers are times and floor bytes.
     measured dense(dtype type, int64 cols, double deviation = mild, double hidden_share = 0) {
@@ -124,6 +151,34 @@ public:
         call c = article_call(type);
         masks_.set(c, masks, set_share);
         return timed(c, masks, [=](cudaStream_t stream) { return start_article(stream, masks, c); });
+    }
+
+    // The gradient of the scores, from probabilities that the forward pass has just given.
+    measured backward(dtype type, int64 cols) {
+        set_scores(type, mild, 0);
+        call const c = call_of(type, {elements(type) / cols, cols});
+        require(start_dense(nullptr, c));
+        return share_of_stream(
+            timed_backward(of_gradients(c), mask_kind::none,
+                           [=](cudaStream_t stream, call const& b) { return start_dense_backward(stream, b); }));
+    }
+    measured article_backward(dtype type, mask_kind masks) {
+        call const b = article_gradients(type, masks);
+        return share_of_stream(timed_backward(
+            b, masks, [=](cudaStream_t stream, call const& c) { return start_article_backward(stream, masks, c); }));
+    }
+    // Forward and backward, one after the other, over the time that a copy would take for both.
+    measured training(dtype type, mask_kind masks) {
+        call const b = article_gradients(type, masks);
+        call f = article_call(type);
+        masks_.set(f, masks);
+        measured result = timed_backward(b, masks, [=](cudaStream_t stream, call const& c) {
+            smx::status const s = start_article(stream, masks, f);
+            return s ? start_article_backward(stream, masks, c) : s;
+        });
+        result.floor_bytes += masks_.floor_bytes(f, masks);
+        result.value = result.time.median * copy() * 1e9 / result.floor_bytes;
+        return result;
     }
 
     // x, y and the mask begin at different places within 16 bytes, and so do their rows.
@@ -270,7 +325,7 @@ private:
 
     static std::size_t tensor_bytes(gpu const& device, bool quick) {
         std::size_t bytes = std::size_t{1} << (quick ? 29 : 31);
-        while (2 * bytes + 5 * mask_elements + (std::size_t{1} << 28) > static_cast<std::size_t>(device.free_bytes))
+        while (4 * bytes + 5 * mask_elements + (std::size_t{1} << 28) > static_cast<std::size_t>(device.free_bytes))
             bytes /= 2;
         return bytes;
     }
@@ -292,6 +347,45 @@ private:
         constexpr int64 heads = 32, side = article_columns;
         int64 const batches = std::min<int64>(most_batches, elements(type) / (heads * side * side));
         return call_of(type, {batches, heads, side, side});
+    }
+
+    call article_gradients(dtype type, mask_kind masks) {
+        set_scores(type, mild, 0);
+        call c = article_call(type);
+        masks_.set(c, masks);
+        require(start_article(nullptr, masks, c));
+        return of_gradients(c);
+    }
+
+    // A forward call that has run as the backward call behind it.
+    call of_gradients(call c) {
+        if (!has_gradients_ || gradients_type_ != c.type) {
+            fill_normal(dy_.at(), c.type, static_cast<int64>(dy_.bytes()) / bytes_of(c.type), 1.0, 0, 7);
+            has_gradients_ = true;
+            gradients_type_ = c.type;
+        }
+        c.x = y_.at();
+        c.dy = dy_.at();
+        c.y = dx_.at();
+        c.factor = 0.125;
+        return c;
+    }
+
+    measured share_of_stream(measured result) const {
+        result.value = result.floor_bytes / result.time.median * 1e-9 / stream_;
+        return result;
+    }
+
+    template <class Launch>
+    measured timed_backward(call const& c, mask_kind masks, Launch const& launch) {
+        auto const run = [=](cudaStream_t stream) { return launch(stream, c); };
+        check(c, masks, run);
+        measured result;
+        result.time = measure([&](cudaStream_t stream) { require(run(stream)); });
+        result.floor_bytes = masks_.floor_bytes(c, masks);
+        result.rows = rows_of(c);
+        result.kernel = short_name(backward_policy_of(c, masks, device_.limits));
+        return result;
     }
 
     static int64 rows_of(call const& c) { return c.shape.batch * c.shape.heads * c.shape.queries; }
@@ -330,7 +424,10 @@ private:
 
     gpu device_;
     std::size_t tensor_bytes_;
-    buffer x_, y_;
+    buffer x_, y_, dy_, dx_;
+    double stream_ = 0;  // GB/s
+    bool has_gradients_ = false;
+    dtype gradients_type_ = dtype::half;
     mask_memory masks_;
     dtype scores_type_ = dtype::half;
     double deviation_ = 0, hidden_share_ = 0;
@@ -442,6 +539,45 @@ void add_masks(std::vector<bench_case>& cases, workbench* bench) {
     cases.push_back(c);
 }
 
+void add_backward(std::vector<bench_case>& cases, workbench* bench) {
+    for (dtype type : every_dtype) {
+        auto const add = [&](std::string const& name, std::string const& work, int64 cols, double bar,
+                             std::function<measured()> run) {
+            bench_case c;
+            c.name = std::string("backward/") + name_of(type) + "/" + name;
+            c.work = work;
+            c.what = quantity::share_of_stream;
+            c.bars[2] = bar;
+            c.type = type;
+            c.cols = cols;
+            c.run = std::move(run);
+            cases.push_back(c);
+        };
+        auto const add_dense = [&](int64 cols, double bar) {
+            add(std::to_string(cols), "gradients, no mask", cols, bar, [=] { return bench->backward(type, cols); });
+        };
+        for (int64 cols : {128, 256, 512, 1024, 2048, 4096, 8192, 16384}) add_dense(cols, 0.98);
+        for (int64 cols : {500, 1001, 2047, 5000}) add_dense(cols, 0.93);
+        for (int64 cols : {32, 64, 32768, 131072}) add_dense(cols, 0);
+        add_dense(65536, 0.93);
+        for (mask_case const& m : mask_cases) {
+            if (m.kind == mask_kind::none || !has_backward(m.kind)) continue;
+            mask_kind const kind = m.kind;
+            add(name_of(kind), std::string("gradients, B x 32 x 2048 x 2048, ") + m.work, article_columns,
+                kind == mask_kind::causal ? 0.96 : 0, [=] { return bench->article_backward(type, kind); });
+        }
+        bench_case c;
+        c.name = std::string("training/") + name_of(type) + "/bias";
+        c.work = "forward and backward, B x 32 x 2048 x 2048, additive mask [Sq,Sk], over a copy of its bytes";
+        c.what = quantity::ratio;
+        c.bars[2] = type == dtype::half ? 1.09 : 0;
+        c.type = type;
+        c.cols = article_columns;
+        c.run = [=] { return bench->training(type, mask_kind::bias); };
+        cases.push_back(c);
+    }
+}
+
 void add_decode(std::vector<bench_case>& cases, workbench* bench) {
     struct row_bars {
         int64 rows;
@@ -539,6 +675,7 @@ std::vector<bench_case> all_cases(workbench* bench) {
     std::vector<bench_case> cases;
     add_dense(cases, bench);
     add_masks(cases, bench);
+    add_backward(cases, bench);
     add_decode(cases, bench);
     add_others(cases, bench);
     return cases;
@@ -586,7 +723,7 @@ settings read_arguments(int& argc, char** argv) {
             s.quick = true;
         } else if (argument == "--list") {
             s.list = true;
-        } else if (value_of(argument, "--stage=", stage) && (stage == "1" || stage == "2")) {
+        } else if (value_of(argument, "--stage=", stage) && (stage == "1" || stage == "2" || stage == "3")) {
             s.stage = stage[0] - '0';
         } else if (!value_of(argument, "--filter=", s.filter) && !value_of(argument, "--json=", s.json) &&
                    !value_of(argument, "--peers=", s.peers)) {
@@ -613,13 +750,15 @@ int run(settings const& s) {
     std::regex const filter(s.filter);
     cases.erase(std::remove_if(cases.begin(), cases.end(),
                                [&](bench_case const& c) {
-                                   bool const counts = c.has_bar(1) || (s.stage >= 2 && c.has_bar(2));
+                                   bool counts = false;
+                                   for (int stage = 1; stage <= s.stage; ++stage) counts = counts || c.has_bar(stage);
                                    return (s.quick && !counts) || !std::regex_search(c.name, filter);
                                }),
                 cases.end());
     if (s.list) {
         for (bench_case const& c : cases)
-            std::printf("%-36s %6.2f %6.2f  %s\n", c.name.c_str(), c.bars[0], c.bars[1], c.work.c_str());
+            std::printf("%-36s %6.2f %6.2f %6.2f  %s\n", c.name.c_str(), c.bars[0], c.bars[1], c.bars[2],
+                        c.work.c_str());
         return 0;
     }
     if (cases.empty()) {
@@ -633,6 +772,7 @@ int run(settings const& s) {
     facts.quick = s.quick;
     facts.stage = s.stage;
     facts.copy_before = bench->copy();
+    facts.stream = bench->stream();
 
     std::vector<outcome> outcomes(cases.size());
     int const count = static_cast<int>(cases.size());
@@ -668,18 +808,24 @@ int run(settings const& s) {
         if (!written) std::fprintf(stderr, "bars: could not write %s\n", s.json.c_str());
     }
 
-    int held[2] = {}, missed[2] = {}, broken = 0;
-    for (outcome const& o : outcomes) {
-        if (o.of->run && !o.error.empty()) ++broken;
-        for (int stage = 1; stage <= 2; ++stage) {
-            if (o.of->has_bar(stage)) ++(o.held(stage) ? held : missed)[stage - 1];
+    bool all_right = written;
+    for (int stage = 1; stage <= stages; ++stage) {
+        int held = 0, missed = 0;
+        for (outcome const& o : outcomes) {
+            if (o.of->has_bar(stage)) ++(o.held(stage) ? held : missed);
         }
+        if (held + missed > 0)
+            std::printf("Step %d: %d bars held, %d missed%s. ", stage, held, missed,
+                        stage > s.stage ? " (not asked for yet)" : "");
+        if (stage <= s.stage && missed > 0) all_right = false;
     }
-    std::printf("Step 1: %d bars held, %d missed. Step 2: %d held, %d missed%s.", held[0], missed[0], held[1],
-                missed[1], s.stage == 1 ? " (not asked for yet)" : "");
-    if (broken > 0) std::printf(" %d cases failed.", broken);
+    for (outcome const& o : outcomes) {
+        if (!o.of->run || o.error.empty()) continue;
+        std::printf("%s failed. ", o.of->name.c_str());
+        all_right = false;
+    }
     std::printf("\n");
-    return !written || broken > 0 || missed[0] > 0 || (s.stage >= 2 && missed[1] > 0) ? 1 : 0;
+    return all_right ? 0 : 1;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ columns.svg    share of copy against columns, without a mask, for each type
 masks.svg      the same under one mask, and 2048 x 2048 scores under every mask
 causal.svg     causal rows: share of copy, and their time beside that of rows without a mask
 decode.svg     few rows, cold, against a copy of their size
+backward.svg   the backward pass: share of a stream of two reads and a write
 crossover.svg  the same rows run by every family of kernels
 
 A grey step is the bar, a cross the best known peer. Needs matplotlib.
@@ -175,6 +176,19 @@ def decode(cases):
     return figure
 
 
+def backward(cases):
+    drawn = [dtype for dtype in DTYPES if by_columns(cases, "backward", dtype)]
+    if not drawn:
+        return None
+    figure, axes = panels(len(drawn))
+    for ax, dtype in zip(axes, drawn):
+        label_axes(ax, f"{dtype}, gradients, no mask")
+        draw_line(ax, by_columns(cases, "backward", dtype), DTYPES[dtype], "smx")
+        label_once(ax)
+    axes[0].set_ylabel("share of stream")
+    return figure
+
+
 def crossover(report):
     kernels = [k for k in report["kernels"] if k.get("mask", "none") == "none" and k.get("rows", 0) == 0]
     drawn = [dtype for dtype in DTYPES if any(k["dtype"] == dtype for k in kernels)]
@@ -227,7 +241,7 @@ def main():
             save(crossover(report), report, arguments.out / "crossover.svg")
             continue
         cases = cases_of(report)
-        for draw in (columns, masks, causal, decode):
+        for draw in (columns, masks, causal, decode, backward):
             save(draw(cases), report, arguments.out / f"{draw.__name__}.svg")
 
 

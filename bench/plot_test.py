@@ -26,6 +26,7 @@ def bars():
     for dtype in ("half", "bfloat16", "float"):
         for cols in (7, 32, 1000, 1024, 131072):
             listed += [entry(f"dense/{dtype}/{cols}", cols, 0.98, stage, bar, 0.7) for stage, bar in ((1, 0.9), (2, 0.95))]
+        listed += [entry(f"backward/{dtype}/{cols}", cols, 0.99, 3, 0.98) for cols in (128, 2048)]
         for mask in ("none", "bias", "all"):
             listed.append(entry(f"article/{dtype}/{mask}", 2048, 0.9, 2, 0.95))
         for shape, cols in (("32x4096", 4096), ("64x131072", 131072)):
@@ -45,7 +46,7 @@ def kernels():
 
 EXPECTED = {"columns": ["half, no mask", "float, no mask", "bar", "best known peer", "a GPU, 2026-11-30, copy 4000 GB/s"],
             "masks": ["half, byte mask", "B x 32 x 2048 x 2048", "all"], "causal": ["half, causal; the floor reads the visible half"],
-            "decode": ["64 x 131072", "programmatic launch"], "crossover": ["thread", "block", "online", "launch_auto", "1024"]}
+            "decode": ["64 x 131072", "programmatic launch"], "backward": ["half, gradients, no mask", "share of stream"], "crossover": ["thread", "block", "online", "launch_auto", "1024"]}
 
 
 def main():
@@ -64,7 +65,7 @@ def main():
             wrong += [f"{name}.svg does not say '{label}'" for label in labels if label not in texts]
             if len(picture) > MOST_BYTES:
                 wrong.append(f"{name}.svg has {len(picture)} bytes, more than {MOST_BYTES}")
-    print("\n".join(wrong) or "five pictures, with what they have to say")
+    print("\n".join(wrong) or "six pictures, with what they have to say")
     return 1 if wrong else 0
 
 

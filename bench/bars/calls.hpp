@@ -13,6 +13,7 @@ struct call {
     dtype type;
     void const* x;
     void* y;
+    void const* dy = nullptr;  // of a backward call, where x are probabilities and y their scores' gradient
     smx::extents shape;
     double factor;
     bool bulk_copies = false;              // of the device: what launch_auto asks for itself
@@ -97,6 +98,15 @@ smx::status launch_bias_half(cudaStream_t stream, call const& c);
 inline constexpr int article_columns = 2048;
 template <class T>
 smx::status launch_article(cudaStream_t stream, mask_kind masks, call const& c);
+
+// launch_auto_backward: every dtype without a mask, and 2048 columns with the masks that has_backward() names.
+constexpr bool has_backward(mask_kind m) {
+    return m == mask_kind::none || m == mask_kind::causal || m == mask_kind::flags || m == mask_kind::bias;
+}
+template <class T>
+smx::status launch_dense_backward(cudaStream_t stream, call const& c);
+template <class T>
+smx::status launch_article_backward(cudaStream_t stream, mask_kind masks, call const& c);
 
 // Host seconds of a call of launch_auto on half scores, and of cudaLaunchKernelEx with the same kernel and arguments:
 // medians over rounds short enough for the queue, taken in turn.

@@ -1,6 +1,7 @@
 // The kernel that launch_auto takes for a call.
 #pragma once
 #include "operands.hpp"
+#include "smx/automatic_backward.hpp"
 
 namespace bench {
 
@@ -20,6 +21,22 @@ inline smx::policy policy_of(call const& c, mask_kind masks, smx::device_limits 
             return policy_of<float>(c, masks, limits);
     }
     return {};
+}
+
+// The same of launch_auto_backward.
+inline smx::policy backward_policy_of(call const& c, mask_kind masks, smx::device_limits limits) {
+    smx::row_shape row;
+    row.cols = c.shape.keys;
+    auto const choose = [&](auto example) {
+        using element = decltype(example);
+        return with_kind(masks, [&](auto kind) {
+            using mask = decltype(mask_of<element, decltype(kind)::value>(c));
+            return smx::choose_backward_policy<element, mask>(row, limits);
+        });
+    };
+    return c.type == dtype::half       ? choose(smx::half())
+           : c.type == dtype::bfloat16 ? choose(smx::bfloat16())
+                                       : choose(float());
 }
 
 }  // namespace bench

@@ -52,11 +52,12 @@ public:
         fill_normal(bias_.at(), type, count, 1.0, 0, 3);
     }
 
-    // What cannot be left out: what the structure of the masks lets a row see, read once; masks that rows share, once;
-    // all of y.
+    // What cannot be left out: what the structure of the masks lets a row see, read once, of x, or of y and dy; masks
+    // that rows share, once; all that is written.
     double floor_bytes(call const& c, mask_kind masks) const {
+        double const reads = c.dy != nullptr ? 2 : 1;
         double const all = static_cast<double>(c.shape.batch * c.shape.heads * c.shape.queries * c.shape.keys);
-        if (masks == mask_kind::none) return 2 * all * bytes_of(c.type);
+        if (masks == mask_kind::none) return (reads + 1) * all * bytes_of(c.type);
         double scores = 0, flags = 0, bits = 0, biases = 0;
         for (int64 q = 0; q < c.shape.queries; ++q) {
             int64 longest = 0;
@@ -70,7 +71,7 @@ public:
             }
             biases += has_bias(masks) ? static_cast<double>(longest) : 0;
         }
-        return (scores + biases + all) * bytes_of(c.type) + flags + bits / 8;
+        return (reads * scores + biases + all) * bytes_of(c.type) + flags + bits / 8;
     }
 
     std::vector<int> const& host_lengths() const { return host_lengths_; }

@@ -32,6 +32,7 @@ std::string number(double value, quantity what) {
     if (std::isnan(value)) return "-";
     switch (what) {
         case quantity::share_of_copy:
+        case quantity::share_of_stream:
             return text("%.3f", value);
         case quantity::microseconds:
             return text("%.2f µs", value);
@@ -44,9 +45,10 @@ std::string number(double value, quantity what) {
 }
 
 std::string bar_of(outcome const& o, int stage) {
-    if (!o.of->has_bar(stage)) return "";
+    if (stage > 2 && !o.of->has_bar(stage)) return "";
+    if (!o.of->has_bar(stage)) return stage == 2 ? bar_of(o, 3) : "";
     double const bar = o.of->bars[stage - 1];
-    bool const at_least = o.of->what == quantity::share_of_copy;
+    bool const at_least = o.of->what == quantity::share_of_copy || o.of->what == quantity::share_of_stream;
     return text("%s%.*f %s", at_least ? "≥" : "≤", o.of->what == quantity::bytes ? 0 : 2, bar,
                 o.held(stage) ? "held" : "MISSED");
 }
@@ -84,6 +86,8 @@ char const* name_of(quantity what) {
     switch (what) {
         case quantity::share_of_copy:
             return "share of copy";
+        case quantity::share_of_stream:
+            return "share of stream";
         case quantity::microseconds:
             return "microseconds";
         case quantity::ratio:
@@ -145,8 +149,11 @@ void print_table(std::vector<outcome> const& outcomes, peers const& known, run_f
         name_width = std::max(name_width, static_cast<int>(o.of->name.size()));
         peer_width = std::max(peer_width, static_cast<int>(peer_of(o, known).size()));
     }
-    std::printf("\n%s · %s%s · copy %.0f GB/s before, %.0f after; shares are of the larger\n", facts.gpu.c_str(),
-                facts.date.c_str(), facts.quick ? " · small tensors" : "", facts.copy_before, facts.copy_after);
+    std::printf(
+        "\n%s · %s%s · copy %.0f GB/s before, %.0f after; shares are of the larger. Stream of two reads and a write "
+        "%.0f GB/s.\n",
+        facts.gpu.c_str(), facts.date.c_str(), facts.quick ? " · small tensors" : "", facts.copy_before,
+        facts.copy_after, facts.stream);
     auto const line = [&](std::string const& name, std::string const& best, std::string const& time,
                           std::string const& value, std::string const& bar1, std::string const& bar2,
                           std::string const& mhz, std::string const& kernel) {
@@ -154,7 +161,7 @@ void print_table(std::vector<outcome> const& outcomes, peers const& known, run_f
                     padded(best, peer_width).c_str(), padded(time, 15, true).c_str(), padded(value, 9, true).c_str(),
                     padded(bar1, 12).c_str(), padded(bar2, 12).c_str(), padded(mhz, 5, true).c_str(), kernel.c_str());
     };
-    line("work", "best known peer", "time µs", "of copy", "bar", "bar, step 2", "MHz", "kernel");
+    line("work", "best known peer", "time µs", "share", "bar, step 1", "bar", "MHz", "kernel");
     for (outcome const& o : outcomes) {
         std::string remark = o.result.kernel;
         if (!o.result.note.empty()) remark += (remark.empty() ? "" : " · ") + o.result.note;
@@ -178,10 +185,11 @@ bool write_json(std::string const& path, std::vector<outcome> const& outcomes, p
     file << "{\n\"gpu\": " << quoted(facts.gpu) << ",\n\"date\": " << quoted(facts.date)
          << ",\n\"quick\": " << (facts.quick ? "true" : "false") << ",\n\"stage\": " << facts.stage
          << ",\n\"copy_gbs\": {\"before\": " << json_number(facts.copy_before, 6)
-         << ", \"after\": " << json_number(facts.copy_after, 6) << "},\n\"bars\": [";
+         << ", \"after\": " << json_number(facts.copy_after, 6)
+         << "},\n\"stream_gbs\": " << json_number(facts.stream, 6) << ",\n\"bars\": [";
     char const* separator = "\n";
     for (outcome const& o : outcomes) {
-        for (int stage = 1; stage <= 2; ++stage) {
+        for (int stage = 1; stage <= stages; ++stage) {
             if (!o.of->has_bar(stage)) continue;
             file << separator << "{\"stage\": " << stage << ", \"bar\": " << json_number(o.of->bars[stage - 1], 5)
                  << ", \"held\": " << (o.held(stage) ? "true" : "false") << ", " << json_case(o, known) << "}";
@@ -191,7 +199,7 @@ bool write_json(std::string const& path, std::vector<outcome> const& outcomes, p
     file << "\n],\n\"without_bar\": [";
     separator = "\n";
     for (outcome const& o : outcomes) {
-        if (o.of->has_bar(1) || o.of->has_bar(2)) continue;
+        if (o.of->has_bar(1) || o.of->has_bar(2) || o.of->has_bar(3)) continue;
         file << separator << "{" << json_case(o, known) << "}";
         separator = ",\n";
     }

@@ -12,11 +12,14 @@ namespace bench {
 
 // What the number of a case means, and so which side of its bar it has to be on.
 enum class quantity {
-    share_of_copy,  // at least the bar
-    microseconds,   // at most
-    ratio,          // at most
-    bytes,          // at most
+    share_of_copy,    // at least the bar
+    share_of_stream,  // two reads and a write; at least
+    microseconds,     // at most
+    ratio,            // at most
+    bytes,            // at most
 };
+
+inline constexpr int stages = 3;
 
 struct measured {
     timing time;
@@ -31,7 +34,7 @@ struct bench_case {
     std::string name;
     std::string work;
     quantity what = quantity::share_of_copy;
-    double bars[2] = {};  // of stage 1 and 2; 0 = none
+    double bars[stages] = {};  // of stage 1, 2 and 3; 0 = none
     dtype type = dtype::half;
     int64 cols = 0;
     std::function<measured()> run;  // empty: smx does not have it yet
@@ -47,7 +50,8 @@ struct outcome {
 
     bool held(int stage) const {
         double const bar = of->bars[stage - 1];
-        return error.empty() && (of->what == quantity::share_of_copy ? value >= bar : value <= bar);
+        bool const at_least = of->what == quantity::share_of_copy || of->what == quantity::share_of_stream;
+        return error.empty() && (at_least ? value >= bar : value <= bar);
     }
 };
 
@@ -66,6 +70,7 @@ struct run_facts {
     bool quick = false;
     int stage = 1;
     double copy_before = 0, copy_after = 0;  // GB/s
+    double stream = 0;                       // GB/s, two reads and a write
 
     double copy() const { return copy_before > copy_after ? copy_before : copy_after; }
 };

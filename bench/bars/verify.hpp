@@ -58,12 +58,40 @@ inline void verify_row(call const& c, host_masks const& masks, int64 index) {
     }
 }
 
+// The same of a row of gradients, from the probabilities and gradients that the call was given.
+inline void verify_gradients(call const& c, host_masks const& masks, int64 index) {
+    int64 const keys = c.shape.keys, query = index % c.shape.queries;
+    std::vector<double> const y = fetch(c.x, c.type, index * keys, keys), dy = fetch(c.dy, c.type, index * keys, keys),
+                              dx = fetch(c.y, c.type, index * keys, keys);
+    auto const hides = [&](std::size_t k) { return has_causal(masks.kind) && static_cast<int64>(k) > query; };
+    double inner = 0, sizes = 0;  // hidden y are 0
+    for (std::size_t k = 0; k < y.size(); ++k) {
+        inner += y[k] * dy[k];
+        sizes += std::fabs(y[k] * dy[k]);
+    }
+    double const relative = c.type == dtype::half ? 0x1p-11 + 1e-4 : c.type == dtype::bfloat16 ? 0x1p-8 + 1e-4 : 1e-4;
+    double const absolute = c.type == dtype::half ? 0x1p-24 : 1e-37;
+    for (std::size_t k = 0; k < y.size(); ++k) {
+        double const want = hides(k) ? 0.0 : c.factor * y[k] * (dy[k] - inner);
+        double const rounding = 1e-5 * std::fabs(c.factor) * y[k] * (std::fabs(dy[k]) + sizes);
+        if (!(std::fabs(dx[k] - want) <= (hides(k) ? 0 : relative * std::fabs(want) + rounding + absolute)))
+            throw std::runtime_error("wrong: gradients of row " + std::to_string(index) + ", column " +
+                                     std::to_string(k) + ": " + std::to_string(dx[k]) + ", must be " +
+                                     std::to_string(want));
+    }
+}
+
 inline void verify(call const& c, host_masks const& masks) {
     int64 const rows = c.shape.batch * c.shape.heads * c.shape.queries;
     if (int64 const bad = count_nan(c.y, c.type, rows * c.shape.keys); bad != 0)
         throw std::runtime_error("wrong: " + std::to_string(bad) + " elements were not written, or are NaN");
     for (int64 const row : {int64{0}, rows / 3, rows / 2 + 1, rows - 2, rows - 1}) {
-        if (row >= 0 && row < rows) verify_row(c, masks, row);
+        if (row < 0 || row >= rows) continue;
+        if (c.dy != nullptr) {
+            verify_gradients(c, masks, row);
+        } else {
+            verify_row(c, masks, row);
+        }
     }
 }
 

@@ -80,6 +80,13 @@ __global__ void copy_kernel(uint4* to, uint4 const* from, int64 count) {
     if (i < count) to[i] = from[i];
 }
 
+__global__ void combine_kernel(uint4* to, uint4 const* first, uint4 const* second, int64 count) {
+    int64 const i = first_index();
+    if (i >= count) return;
+    uint4 const a = first[i], b = second[i];
+    to[i] = {a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w};
+}
+
 __device__ unsigned long long nanoseconds() {
     unsigned long long now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
@@ -330,6 +337,20 @@ timing measure_graph(int calls, std::function<void(cudaStream_t, int)> const& ca
 double copy_bandwidth(buffer const& to, buffer const& from, std::size_t bytes, timing_options options) {
     timing const time = measure([&](cudaStream_t stream) { copy(stream, to.at(), from.at(), bytes); }, options);
     return 2.0 * static_cast<double>(bytes) / time.median * 1e-9;
+}
+
+double stream_bandwidth(buffer const& to, buffer const& first, buffer const& second, std::size_t bytes,
+                        timing_options options) {
+    int64 const count = static_cast<int64>(bytes / sizeof(uint4));
+    auto const blocks = static_cast<unsigned>((count + block_threads - 1) / block_threads);
+    timing const time = measure(
+        [&](cudaStream_t stream) {
+            combine_kernel<<<blocks, block_threads, 0, stream>>>(to.at<uint4>(), first.at<uint4>(), second.at<uint4>(),
+                                                                 count);
+            must(cudaGetLastError(), "combine_kernel");
+        },
+        options);
+    return 3.0 * static_cast<double>(bytes) / time.median * 1e-9;
 }
 
 double median_of(std::vector<double> values) {

@@ -93,6 +93,11 @@ timing measure_graph(int calls, std::function<void(cudaStream_t, int)> const& ca
 // GB/s of the plain copy of that many bytes, read and written bytes counted.
 double copy_bandwidth(buffer const& to, buffer const& from, std::size_t bytes, timing_options options = {});
 
+// GB/s of a kernel that reads two tensors of that many bytes and writes one, and does nothing else: what a backward
+// pass is measured by.
+double stream_bandwidth(buffer const& to, buffer const& first, buffer const& second, std::size_t bytes,
+                        timing_options options = {});
+
 double median_of(std::vector<double> values);
 
 }  // namespace bench

@@ -46,7 +46,8 @@ struct deep : detail::in_registers<Group, Vec, Packs, detail::usual_threads<Grou
     static_assert(deep::rows_per_block == 1, "packs behind the registers are of the one row of a block: write block_group or cluster_group");
 
     // At most as much behind the registers as in them, where blocks may be so many, and few blocks left over of what the 16 SMs of a GPC, which a
-    // cluster lies within, take of 1024 threads each. H200, 800000 columns of half, 13 blocks of 512 threads 0.74 of copy, 16 blocks 0.88.
+    // cluster lies within, take of 1024 threads each. H200, 800000 columns of half, 13 blocks of 512 threads 0.74 of copy, 16 blocks
+    // (6 packs in registers) 0.88.
     static SMX_HD constexpr int blocks_for(row_shape shape) {
         constexpr int places = 16 * 1024 / deep::threads;
         int64 const of_block = int64{deep::lanes_per_slice} * Vec * (Packs + (Behind < Packs ? Behind : Packs));

@@ -186,6 +186,14 @@ row_mix draw_mix(support::random_stream& random) {
     return draw == 0 ? row_mix::all : draw == 1 ? row_mix::nothing : row_mix::some;
 }
 
+// Whether a mask tensor shows a column: drawn, unless the problem says.
+bool draw_visible(row_mix mix, mask_tensor_layout const& layout, problem const& p, int64 b, int64 h, int64 q, int64 k,
+                  support::random_stream& random) {
+    bool const drawn = mix == row_mix::all || (mix == row_mix::some && random.coin());
+    if (layout.axes == form::absent) return true;
+    return p.masks.flag ? p.masks.flag(b, h, q, static_cast<int>(k)) : drawn;
+}
+
 image flag_image(mask_tensor_layout const& layout, problem const& p, bool nonzero_is_visible, unsigned long long seed) {
     smx::strides const step = strides_of(layout, p.shape);
     image result = blank(p.shape, step, 1, layout.phase, p.exact ? 0 : 64);
@@ -197,12 +205,7 @@ image flag_image(mask_tensor_layout const& layout, problem const& p, bool nonzer
     for_each_row(own, [&](int64 b, int64 h, int64 q) {
         row_mix const mix = draw_mix(random);
         for (int64 k = 0; k < own.keys; ++k) {
-            bool visible = mix == row_mix::all || (mix == row_mix::some && random.coin());
-            if (layout.axes == form::absent) {
-                visible = true;
-            } else if (p.masks.flag) {
-                visible = p.masks.flag(b, h, q, static_cast<int>(k));
-            }
+            bool const visible = draw_visible(mix, layout, p, b, h, q, k, random);
             // Nonzero is any value but 0.
             *result.pointer(b, h, q, k) =
                 visible == nonzero_is_visible ? static_cast<unsigned char>(1 << random.below(8)) : 0;
@@ -227,12 +230,7 @@ image bit_image(mask_tensor_layout const& layout, problem const& p, int word, bo
     for_each_row(own, [&](int64 b, int64 h, int64 q) {
         row_mix const mix = draw_mix(random);
         for (int64 k = 0; k < own.keys; ++k) {
-            bool visible = mix == row_mix::all || (mix == row_mix::some && random.coin());
-            if (layout.axes == form::absent) {
-                visible = true;
-            } else if (p.masks.flag) {
-                visible = p.masks.flag(b, h, q, static_cast<int>(k));
-            }
+            bool const visible = draw_visible(mix, layout, p, b, h, q, k, random);
             unsigned char& byte = result.pointer(b, h, q, 0)[k / 8];
             unsigned const bit = 1U << (k % 8);
             byte = static_cast<unsigned char>(visible == set_is_visible ? byte | bit : byte & ~bit);

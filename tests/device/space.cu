@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 
 #include "device/space.hpp"
@@ -35,12 +36,43 @@ public:
 class gpu_memory final : public space {
 public:
     bool is_gpu() const override { return true; }
+    // Released memory waits here for the next tensor of just its size: most of a small problem's time would be the
+    // driver's, for memory that it maps and unmaps while other processes wait to do the same.
     void* allocate(std::size_t bytes) override {
+        {
+            std::lock_guard<std::mutex> const lock(mutex_);
+            auto const found = waiting_.find(bytes);
+            if (found != waiting_.end()) {
+                void* const memory = found->second;
+                waiting_.erase(found);
+                waiting_bytes_ -= bytes;
+                in_use_.emplace(memory, bytes);
+                return memory;
+            }
+        }
         void* memory = nullptr;
         note(cudaMalloc(&memory, bytes), "cudaMalloc");
+        std::lock_guard<std::mutex> const lock(mutex_);
+        in_use_.emplace(memory, bytes);
         return memory;
     }
-    void release(void* memory) override { note(cudaFree(memory), "cudaFree"); }
+    void release(void* memory) override {
+        note(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // as cudaFree does
+        std::lock_guard<std::mutex> const lock(mutex_);
+        auto const found = in_use_.find(memory);
+        if (waiting_bytes_ + found->second > most_waiting_bytes) {
+            for (auto const& block : waiting_) give_back(block.second);
+            waiting_.clear();
+            waiting_bytes_ = 0;
+        }
+        if (found->second > most_waiting_bytes) {
+            give_back(memory);
+        } else {
+            waiting_.emplace(found->second, memory);
+            waiting_bytes_ += found->second;
+        }
+        in_use_.erase(found);
+    }
     // Synchronous for the host does not mean that a stream of its own may read it already: finish() does.
     void upload(void* to, void const* from, std::size_t bytes) override {
         note(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy to the GPU");
@@ -73,14 +105,22 @@ public:
     }
 
 private:
+    void give_back(void* memory) { note_locked(cudaFree(memory), "cudaFree"); }
     void note(cudaError_t error, char const* call) {
-        if (error == cudaSuccess) return;
         std::lock_guard<std::mutex> const lock(mutex_);
-        if (first_.empty()) first_ = std::string(call) + ": " + cudaGetErrorString(error);
+        note_locked(error, call);
     }
+    void note_locked(cudaError_t error, char const* call) {
+        if (error != cudaSuccess && first_.empty()) first_ = std::string(call) + ": " + cudaGetErrorString(error);
+    }
+
+    static constexpr std::size_t most_waiting_bytes = std::size_t{256} << 20;
 
     std::mutex mutex_;
     std::string first_;
+    std::map<void*, std::size_t> in_use_;
+    std::multimap<std::size_t, void*> waiting_;
+    std::size_t waiting_bytes_ = 0;
 };
 
 }  // namespace

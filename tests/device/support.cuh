@@ -47,9 +47,14 @@ public:
     device_array& operator=(device_array const&) = delete;
 
     T* data() const { return static_cast<T*>(data_); }
-    void poison() { EXPECT_EQ(cudaMemset(data_, 0xff, count_ * sizeof(T)), cudaSuccess); }
+    // Neither returns before every stream may read what is written, those too that do not wait for the default one.
+    void poison() {
+        EXPECT_EQ(cudaMemset(data_, 0xff, count_ * sizeof(T)), cudaSuccess);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    }
     void upload(std::vector<T> const& values) {
         EXPECT_EQ(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), cudaSuccess);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     }
     std::vector<T> download() const {
         std::vector<T> values(count_);
