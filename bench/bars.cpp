@@ -181,6 +181,30 @@ public:
         return result;
     }
 
+    // Time with a dropout over time without, of rows of 2048 halves.
+    measured dropout() {
+        measured const without = dense(dtype::half, article_columns);
+        call const c = call_of(dtype::half, {elements(dtype::half) / article_columns, article_columns});
+        std::vector<double> const y = fetch(c.y, c.type, 0, article_columns);
+        measured with = timed_as([=](cudaStream_t stream) { return launch_dropout_half(stream, c); }, without);
+        std::vector<double> const kept = fetch(c.y, c.type, 0, article_columns);
+        double dropped = 0;
+        for (std::size_t k = 0; k < y.size(); ++k) {
+            double const scaled = y[k] / (1 - dropped_share);
+            if (kept[k] != 0 && std::fabs(kept[k] - scaled) > 0x1p-10 * scaled + 0x1p-23)
+                throw std::runtime_error("wrong: kept " + std::to_string(kept[k]) + " of " + std::to_string(y[k]));
+            dropped += kept[k] == 0 && y[k] != 0 ? 1.0 / article_columns : 0;
+        }
+        if (std::fabs(dropped - dropped_share) > 0.05)
+            throw std::runtime_error("wrong: dropped " + std::to_string(dropped));
+        return with;
+    }
+    measured dropout_backward() {
+        measured const without = backward(dtype::half, article_columns);
+        call const c = of_gradients(call_of(dtype::half, {elements(dtype::half) / article_columns, article_columns}));
+        return timed_as([=](cudaStream_t stream) { return launch_dropout_backward_half(stream, c); }, without);
+    }
+
     // x, y and the mask begin at different places within 16 bytes, and so do their rows.
     measured phases() {
         set_scores(dtype::half, mild, 0);
@@ -376,6 +400,15 @@ private:
         return result;
     }
 
+    // Its time over that of another call of the same shape.
+    template <class Launch>
+    measured timed_as(Launch const& launch, measured const& other) {
+        measured result = other;
+        result.time = measure([&](cudaStream_t stream) { require(launch(stream)); });
+        result.value = result.time.median / other.time.median;
+        return result;
+    }
+
     template <class Launch>
     measured timed_backward(call const& c, mask_kind masks, Launch const& launch) {
         auto const run = [=](cudaStream_t stream) { return launch(stream, c); };
@@ -539,14 +572,19 @@ void add_masks(std::vector<bench_case>& cases, workbench* bench) {
     cases.push_back(c);
 }
 
+// Causal rows read as much as they write, as a copy does; others two tensors for each that they write.
+quantity of_backward(mask_kind masks) {
+    return has_causal(masks) ? quantity::share_of_copy : quantity::share_of_stream;
+}
+
 void add_backward(std::vector<bench_case>& cases, workbench* bench) {
     for (dtype type : every_dtype) {
-        auto const add = [&](std::string const& name, std::string const& work, int64 cols, double bar,
+        auto const add = [&](std::string const& name, std::string const& work, quantity what, int64 cols, double bar,
                              std::function<measured()> run) {
             bench_case c;
             c.name = std::string("backward/") + name_of(type) + "/" + name;
             c.work = work;
-            c.what = quantity::share_of_stream;
+            c.what = what;
             c.bars[2] = bar;
             c.type = type;
             c.cols = cols;
@@ -554,7 +592,8 @@ void add_backward(std::vector<bench_case>& cases, workbench* bench) {
             cases.push_back(c);
         };
         auto const add_dense = [&](int64 cols, double bar) {
-            add(std::to_string(cols), "gradients, no mask", cols, bar, [=] { return bench->backward(type, cols); });
+            add(std::to_string(cols), "gradients, no mask", quantity::share_of_stream, cols, bar,
+                [=] { return bench->backward(type, cols); });
         };
         for (int64 cols : {128, 256, 512, 1024, 2048, 4096, 8192, 16384}) add_dense(cols, 0.98);
         for (int64 cols : {500, 1001, 2047, 5000}) add_dense(cols, 0.93);
@@ -563,8 +602,9 @@ void add_backward(std::vector<bench_case>& cases, workbench* bench) {
         for (mask_case const& m : mask_cases) {
             if (m.kind == mask_kind::none || !has_backward(m.kind)) continue;
             mask_kind const kind = m.kind;
-            add(name_of(kind), std::string("gradients, B x 32 x 2048 x 2048, ") + m.work, article_columns,
-                kind == mask_kind::causal ? 0.96 : 0, [=] { return bench->article_backward(type, kind); });
+            add(name_of(kind), std::string("gradients, B x 32 x 2048 x 2048, ") + m.work, of_backward(kind),
+                article_columns, kind == mask_kind::causal ? 0.96 : 0,
+                [=] { return bench->article_backward(type, kind); });
         }
         bench_case c;
         c.name = std::string("training/") + name_of(type) + "/bias";
@@ -671,11 +711,27 @@ void add_others(std::vector<bench_case>& cases, workbench* bench) {
     }
 }
 
+void add_dropout(std::vector<bench_case>& cases, workbench* bench) {
+    bench_case c;
+    c.what = quantity::ratio;
+    c.bars[2] = 1.05;
+    c.cols = article_columns;
+    c.name = "dropout/half/forward";
+    c.work = "time with a dropout over time without";
+    c.run = [=] { return bench->dropout(); };
+    cases.push_back(c);
+    c.name = "dropout/half/backward";
+    c.work = "time of gradients with a dropout over time without";
+    c.run = [=] { return bench->dropout_backward(); };
+    cases.push_back(c);
+}
+
 std::vector<bench_case> all_cases(workbench* bench) {
     std::vector<bench_case> cases;
     add_dense(cases, bench);
     add_masks(cases, bench);
     add_backward(cases, bench);
+    add_dropout(cases, bench);
     add_decode(cases, bench);
     add_others(cases, bench);
     return cases;

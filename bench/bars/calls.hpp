@@ -108,6 +108,11 @@ smx::status launch_dense_backward(cudaStream_t stream, call const& c);
 template <class T>
 smx::status launch_article_backward(cudaStream_t stream, mask_kind masks, call const& c);
 
+// Rows of 2048 halves of which a share is dropped.
+inline constexpr double dropped_share = 0.125;
+smx::status launch_dropout_half(cudaStream_t stream, call const& c);
+smx::status launch_dropout_backward_half(cudaStream_t stream, call const& c);
+
 // Host seconds of a call of launch_auto on half scores, and of cudaLaunchKernelEx with the same kernel and arguments:
 // medians over rounds short enough for the queue, taken in turn.
 struct launch_cost {

@@ -28,9 +28,9 @@ static status launch_backward(launch_place place, shaped_input<Input> const& y, 
 template <class Choice = every_kernel, class Input, class Gradient, class Factor, class Mask, class Output>
 static status launch_auto_backward(launch_place place, shaped_input<Input> const& y, Gradient const& dy, Factor const& factor, Mask const& masks,
                                    Output const& dx) {
-    auto const o = smx::make_backward_operands(y, dy, factor, masks, dx);
+    auto o = smx::make_backward_operands(y, dy, factor, masks, dx);
     if (status const s = detail::check_choice<Choice>(o); !s) return s;
-    return launching::launch_first<detail::automatic_backward_kernels<Input, typename decltype(o)::seen_type, Choice>>(place, o);
+    return launching::launch_first<detail::automatic_backward_kernels<decltype(o), Choice>>(place, o);
 }
 
 SMX_END_KERNELS

@@ -112,8 +112,7 @@ struct kernel_type {
     // the share of copy on an H200 (and what the next choice got); without, as many as compile without spills.
     static SMX_HD constexpr int threads_wanted(row_traits row, int compute_bytes, int held_bytes) {
         int const words = Vec * Packs * held_bytes / 4;
-        if (row.differentiates && holds_row(Body))
-            return backward_threads_wanted(words, held_bytes <= compute_bytes, blocks == 1 && lanes >= 64, row.tests || row.biases);
+        if (row.differentiates && holds_row(Body)) return backward_threads_wanted(row, words, held_bytes <= compute_bytes);
         if (held_bytes < compute_bytes) return words <= 32 ? 1024 : words <= 40 ? 896 : 640;
         constexpr bool wide = blocks == 1 && lanes >= 64;  // the edges of a row take one slot a lane
         bool const asks = row.tests || row.biases;
@@ -129,6 +128,18 @@ struct kernel_type {
         if (words <= 24) return row.spans_row ? 1152 : 1024;
         if (wide) return row.spans_row || Threads % 64 == 0 ? 1280 : 1152;  // causal, 2048 columns of half 0.955
         return 1024;
+    }
+    // The same of a backward pass, whose rows wait twice: as they are stored, or as numbers.
+    static SMX_HD constexpr int backward_threads_wanted(row_traits row, int words, bool stored) {
+        constexpr bool wide = blocks == 1 && lanes >= 64;
+        bool const asks = row.tests || row.biases, asks_twice = row.tests && row.biases;
+        if (stored && words > 32) return asks ? 512 : 640;
+        if (stored && words > 16) return asks_twice ? 640 : asks || !wide ? 896 : 1024;
+        if (words > 32) return words <= 48 ? (asks ? 512 : 640) : asks ? 256 : 512;
+        if (words <= 16) return wide ? (asks ? 1152 : 1280) : asks ? 896 : 1152;
+        if (words <= 24) return asks ? 768 : 1024;
+        if (wide) return asks_twice ? 896 : asks ? 1152 : 1280;
+        return asks_twice ? 512 : asks ? 768 : lanes <= 2 ? 896 : 1024;
     }
     static SMX_HD constexpr int blocks_per_sm(row_traits row, int compute_bytes, int held_bytes) {
         // Threads that an SM of any GPU since 8.0 takes, and 7.5; blocks that one of 8.0, 9.0 and later takes, and one of the others.

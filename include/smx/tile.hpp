@@ -17,8 +17,7 @@ struct tile {
     static_assert(Lanes >= 1 && Packs >= 1 && Packs <= (Ends == row_ends::single ? 32 : 1024), "a tile has at least one lane, and 1 to 32 packs a lane");
     static_assert(Behind == 0 || (Packs + Behind <= 32 && Ends == row_ends::single && (Kept == kept::weights || Kept == kept::stored)),
                   "with packs behind the registers a lane has at most 32, and keeps weights or what is stored (logarithms: write resident or chunked_online)");
-    static_assert(Kept == kept::terms || (Kept == kept::stored) == !same_type<Stored, Compute>,
-                  "a tile with kept::stored or kept::terms, and no other, names what is stored");
+    static_assert(Kept == kept::terms || (Kept == kept::stored) == !same_type<Stored, Compute>, "a tile with kept::stored, and no other, names what is stored");
     static_assert((Kept != kept::stored && Kept != kept::terms) || Product != product::until_biased, "biased scores are not stored ones: write kept::weights");
     using compute = Compute;
     static constexpr int lanes = Lanes;

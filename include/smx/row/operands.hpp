@@ -73,15 +73,6 @@ inline constexpr int numbers_held = 1;
 template <class Input, class Gradient, class Factor, class Mask, class Output>
 inline constexpr int numbers_held<backward_operands<Input, Gradient, Factor, Mask, Output>> = is_recomputed<Input> ? 3 : 2;
 
-// Threads an SM of a backward kernel that leave a lane the registers it needs without spills (ptxas 13.0, sm_90).
-SMX_HD constexpr int backward_threads_wanted(int words, bool stored, bool wide, bool asks) {
-    if (stored) return words <= 16 ? 1280 : words <= 32 ? 1024 : 640;
-    if (words <= 16) return wide ? (asks ? 1152 : 1280) : asks ? 896 : 1152;
-    if (words <= 24) return asks ? 768 : 1024;
-    if (words <= 32) return wide ? (asks ? 1152 : 1280) : asks ? 768 : 1024;
-    return words <= 48 ? (asks ? 512 : 640) : asks ? 256 : 512;
-}
-
 }  // namespace detail
 
 namespace detail {
