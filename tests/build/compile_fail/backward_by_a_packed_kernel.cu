@@ -1,5 +1,5 @@
 // Two rows do not pass through the shared memory of a packed kernel.
-// expect: a backward pass waits in registers as numbers or is read twice: write resident or chunked_online
+// expect: a backward pass waits in registers or is read twice: write resident, compact or chunked_online
 #include <smx/smx.cuh>
 
 #if defined(WRONG)
