@@ -1,0 +1,3 @@
+#include "forward.cuh"
+
+template smx::status smx_torch::forward_on_gpu<smx::bfloat16>(cudaStream_t, smx_torch::forward_call const&);
