@@ -2,8 +2,8 @@
 
     python build.py FOLDER      writes FOLDER/smx_torch.so, for torch.ops.load_library and for C++
 
-MAX_JOBS says how many files are compiled at once, TORCH_CUDA_ARCH_LIST for which GPUs (of this machine, where it has one), SMX_TORCH_CUDA=0 leaves CUDA
-out, SMX_TORCH_FLAGS takes the place of -march=native.
+MAX_JOBS says how many files are compiled at once, TORCH_CUDA_ARCH_LIST for which GPUs (left out: those of this machine), SMX_TORCH_CUDA=0 leaves CUDA
+out. SMX_TORCH_FLAGS takes the place of the C++ compiler's -march=native, SMX_TORCH_NVCC_FLAGS of nvcc's -O3.
 """
 import os
 import pathlib
@@ -26,7 +26,7 @@ def sources():
 
 
 def flags():
-    return {"cxx": ["-O3", *os.environ.get("SMX_TORCH_FLAGS", "-march=native").split()], "nvcc": ["-O3"]}
+    return {"cxx": ["-O3", *os.environ.get("SMX_TORCH_FLAGS", "-march=native").split()], "nvcc": os.environ.get("SMX_TORCH_NVCC_FLAGS", "-O3").split()}
 
 
 def build(folder, name="smx_torch", verbose=True):

@@ -36,6 +36,11 @@ def _diagonal(causal_align):
     raise ValueError(f"causal_align must be 'top-left', 'bottom-right' or a number n (key <= query + n), was {causal_align!r}")
 
 
+def _sum(mask, bias, dtype):
+    wide = torch.float64 if dtype is torch.float64 else torch.float32
+    return mask.to(wide) + bias.to(wide)
+
+
 def scaled_mask_softmax(scores, mask=None, *, scale=None, head_dim=None, mask_type="none", causal_align="bottom-right", lengths=None, bias=None,
                         dropout_p=0.0, training=True, empty="zeros", out_dtype=None, return_lse=False):
     """Softmax over the last axis of scale * scores + bias, where hidden scores take no part: their probability is 0.
@@ -79,7 +84,7 @@ def scaled_mask_softmax(scores, mask=None, *, scale=None, head_dim=None, mask_ty
             raise NotImplementedError("dropout is not offered yet: give dropout_p=0 and call torch.nn.functional.dropout on the probabilities")
     if mask is not None and mask.dtype is not torch.bool and mask.dtype is not torch.uint8:
         if mask.is_floating_point():
-            mask, bias = None, mask if bias is None else mask + bias
+            mask, bias = None, mask if bias is None else _sum(mask, bias, scores.dtype)
         else:
             mask = mask != 0
     diagonal, bottom_right = _diagonal(causal_align) if kind.causal else (None, False)
