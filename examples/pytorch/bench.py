@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Measures smx_torch beside PyTorch's own operators, torch.compile and the math path of scaled_dot_product_attention, all in one run on one GPU.
 
-    bench.py [--out=FOLDER] [--filter=REGEX] [--try]
+    bench.py [--out=FOLDER] [--filter=REGEX] [--try] [--from=bench.json]
 
 Three tables: the operator (scores in, probabilities out), forward and forward with backward, against the same written with PyTorch's operators, as it is
 and compiled; attention (queries, keys and values in), with smx between the two products, against scaled_dot_product_attention's math path; and what a
 call costs from Python. A time is the median of 15 samples, each of as many calls as take 2 ms, which wait behind a kernel that sleeps until all of
 them are queued. Memory is the peak during a call beyond what was there before, results included.
-FOLDER gets bench.json and bench.md. --try runs tiny shapes, on the CPU where there is no GPU, and times nothing worth keeping.
+FOLDER gets bench.json, bench.md and, where there is matplotlib, bench.svg; --from writes the latter two again from the first. --try runs tiny shapes, on the CPU where there is no GPU, and times nothing worth keeping.
 """
 import argparse
 import dataclasses
@@ -227,12 +227,34 @@ def as_markdown(report):
     return "\n".join(parts)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--filter", default="")
-    parser.add_argument("--try", dest="is_try", action="store_true")
-    options = parser.parse_args()
+def draw(report, file):
+    """Times of the operator by PyTorch, as multiples of smx's."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("left out: the picture needs matplotlib")
+        return
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "smx", "font.size": 9})
+    import matplotlib.pyplot as plt
+
+    names = list(report["operator"])
+    figure, axes = plt.subplots(1, 2, figsize=(11, 0.4 * len(names) + 1.2), sharey=True)
+    for ax, key, title in zip(axes, ("forward", "both"), ("forward", "forward and backward")):
+        for place, (way, label, colour) in enumerate((("operators", "PyTorch's operators", "#777777"), ("compiled", "torch.compile", "#0072b2"))):
+            times = [report["operator"][name][way][key] / report["operator"][name]["smx"][key] for name in names]
+            ax.barh([i + 0.35 * place for i in range(len(names))], times, 0.35, label=label, color=colour)
+        ax.axvline(1, color="#d55e00", label="smx")
+        ax.set_title(title)
+        ax.set_xlabel("time, smx = 1")
+        ax.set_yticks([i + 0.175 for i in range(len(names))], names)
+    axes[0].invert_yaxis()
+    axes[1].legend(loc="lower right")
+    figure.tight_layout()
+    figure.savefig(file, metadata={"Date": None})
+
+
+def measure(options):
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu" and not options.is_try:
         sys.exit("bench.py: PyTorch finds no GPU here; --try runs tiny shapes on the CPU")
@@ -248,12 +270,24 @@ def main():
         report["operator"][case.name] = operator(case, clock, device)
         report["attention"][case.name] = attention(case, clock, device)
     report["calls"] = calls(clock, device)
+    return report
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--try", dest="is_try", action="store_true")
+    parser.add_argument("--from", dest="measured", type=pathlib.Path)
+    options = parser.parse_args()
+    report = json.loads(options.measured.read_text()) if options.measured else measure(options)
     text = as_markdown(report)
     print(text)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "bench.json").write_text(json.dumps(report, indent=1))
         (options.out / "bench.md").write_text(text)
+        draw(report, options.out / "bench.svg")
 
 
 if __name__ == "__main__":

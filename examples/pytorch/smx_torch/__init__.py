@@ -21,7 +21,8 @@ def _load():
     from torch.utils import cpp_extension
 
     from . import build
-    folder = _pathlib.Path(cpp_extension._get_build_directory("smx_torch", False))
+    root = _os.environ.get("TORCH_EXTENSIONS_DIR") or cpp_extension.get_default_build_root()
+    folder = _pathlib.Path(root) / f"smx_torch-{_torch.__version__}"
     if not (folder / "smx_torch.so").exists():
         print(f"smx_torch: compiling the operators into {folder}, which takes minutes; the next import finds them", flush=True)
     build.build(folder, verbose=False)

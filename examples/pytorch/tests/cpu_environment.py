@@ -57,7 +57,7 @@ def write_empty_libraries(folder):
 def make(folder):
     venv.create(folder, with_pip=True, clear=True)
     python = folder / "bin" / "python"
-    pip = [python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check"]
+    pip = [python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check", "--no-warn-conflicts"]
     subprocess.run([*pip, "--no-deps", torch], check=True, stdout=sys.stderr)
     subprocess.run([*pip, "--no-deps", *(name for name in others if "nvidia" in name)], check=True, stdout=sys.stderr)
     subprocess.run([*pip, *(name for name in others if "nvidia" not in name)], check=True, stdout=sys.stderr)

@@ -225,15 +225,20 @@ def test_wrong_calls_are_refused_by_a_sentence(name):
 def test_wrong_scores_are_refused_by_a_sentence():
     with pytest.raises(TypeError, match="scores must be float16, bfloat16, float32 or float64"):
         scaled_mask_softmax(torch.ones(3, 4, dtype=torch.int32))
-    with pytest.raises(ValueError, match="scores must have 1 to 4 axes"):
-        scaled_mask_softmax(torch.ones(1, 1, 1, 3, 4))
+    for where in ("cpu", "meta"):
+        for shape in ((), (1, 1, 1, 3, 4)):
+            with pytest.raises(ValueError, match="scores must have 1 to 4 axes"):
+                scaled_mask_softmax(torch.ones(shape, device=where), return_lse=True)
 
 
-def test_tensors_of_another_device_are_refused(device):
-    if device == "cpu":
-        pytest.skip("there is only one CPU")
-    with pytest.raises(ValueError, match="mask must be on cuda"):
-        scaled_mask_softmax(torch.randn(3, 4, device=device), torch.ones(3, 4, dtype=torch.bool))
+def test_tensors_of_another_device_are_refused():
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch finds no GPU here")
+    here, there = torch.randn(3, 4, device="cuda"), torch.ones(3, 4)
+    for arguments, name in ((dict(mask=there.bool()), "mask"), (dict(bias=there), "bias"),
+                            (dict(mask_type="padding", lengths=torch.ones(1, dtype=torch.int32)), "lengths")):
+        with pytest.raises(ValueError, match=f"{name} must be on cuda"):
+            scaled_mask_softmax(here, **arguments)
 
 
 def test_dropout_is_nothing_where_nobody_trains(device):

@@ -55,11 +55,13 @@ auto const& backward_op() {
 
 at::Tensor meta_softmax(at::Tensor const& scores, maybe_tensor const&, maybe_tensor const&, maybe_tensor const&, double, maybe_int, bool, bool,
                         c10::string_view, maybe_type out_dtype) {
+    check_axes(scores);
     return at::empty_symint(scores.sym_sizes(), scores.options().dtype(out_dtype.value_or(scores.scalar_type())));
 }
 
 std::tuple<at::Tensor, at::Tensor> meta_softmax_lse(at::Tensor const& scores, maybe_tensor const&, maybe_tensor const&, maybe_tensor const&, double,
                                                     maybe_int, bool, bool, c10::string_view, maybe_type out_dtype) {
+    check_axes(scores);
     auto const sums = scores.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     auto const rows = scores.sym_sizes().slice(0, static_cast<size_t>(scores.dim() - 1));
     return {at::empty_symint(scores.sym_sizes(), scores.options().dtype(out_dtype.value_or(scores.scalar_type()))),

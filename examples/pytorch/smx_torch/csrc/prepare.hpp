@@ -27,10 +27,14 @@ inline element element_of(at::Tensor const& t, char const* name) {
     }
 }
 
+inline void check_axes(at::Tensor const& scores) {
+    TORCH_CHECK_VALUE(scores.dim() >= 1 && scores.dim() <= 4, "smx: scores must have 1 to 4 axes (batch, heads, queries, keys), had ", scores.dim());
+}
+
 // Shape     1 to 4 axes, the last two queries and keys, the first of 3 or 4 the batch
 inline smx::extents extents_of(at::Tensor const& scores) {
+    check_axes(scores);
     int64_t const axes = scores.dim();
-    TORCH_CHECK_VALUE(axes >= 1 && axes <= 4, "smx: scores must have 1 to 4 axes (batch, heads, queries, keys), had ", axes);
     auto const size = [&](int64_t from_last) { return from_last <= axes ? scores.size(-from_last) : 1; };
     return axes == 4 ? smx::extents(size(4), size(3), size(2), size(1)) : smx::extents(size(3), 1, size(2), size(1));
 }
