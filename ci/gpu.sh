@@ -152,7 +152,7 @@ if wanted sanitize; then
 fi
 wanted bench && stage bench bench
 if wanted torch || wanted torch-bench; then
-    if python3 -c 'import ninja, pytest, torch; assert torch.cuda.is_available()' 2>/dev/null; then
+    if python3 -c 'import pytest, torch.utils.cpp_extension as cpp; cpp.verify_ninja_availability(); assert cpp.torch.cuda.is_available()' 2>/dev/null; then
         export TORCH_EXTENSIONS_DIR=$PWD/$build/torch MAX_JOBS=$JOBS
         wanted torch && stage torch test_torch
         wanted torch-bench && stage torch-bench bench_torch
