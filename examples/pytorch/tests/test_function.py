@@ -100,15 +100,17 @@ def test_every_mask_type_and_layout(mask, dtype, layout, device):
 @pytest.mark.parametrize("mask", ["none", "causal", "tensor of keys", "bias", "all"])
 @pytest.mark.parametrize("scores_type, out_type", [(torch.float16, torch.float32), (torch.float32, torch.bfloat16), (torch.bfloat16, torch.float64)])
 def test_types_of_scores_and_probabilities_differ(mask, scores_type, out_type, device):
-    scores = torch.randn(batch, heads, queries, keys, device=device).to(scores_type)
-    actual = scaled_mask_softmax(scores, **made(masks[mask], device), out_dtype=out_type)
+    scores = torch.randn(batch, heads, queries, keys, device=device).to(scores_type).requires_grad_()
+    arguments = made(masks[mask], device)
+    actual = scaled_mask_softmax(scores, **arguments, out_dtype=out_type)
     assert actual.dtype == out_type
-    torch.manual_seed(1)
-    torch.randn(batch, heads, queries, keys, device=device)
-    check(actual, reference.scaled_mask_softmax(scores, **made(masks[mask], device)), max(out_type, torch.float32, key=reference.tolerance.get))
-    leaf = scores.requires_grad_()
-    scaled_mask_softmax(leaf, out_dtype=out_type).square().sum().backward()
-    assert leaf.grad.dtype == scores_type
+    exact = scores.detach().double().requires_grad_()
+    expected = reference.scaled_mask_softmax(exact, **arguments)
+    check(actual, expected, max(out_type, torch.float32, key=reference.tolerance.get))
+    incoming = torch.randn_like(actual)
+    [gradient] = torch.autograd.grad(actual, scores, incoming)
+    assert gradient.dtype == scores_type
+    check(gradient, torch.autograd.grad(expected, exact, incoming.double())[0], max(out_type, scores_type, key=reference.tolerance.get), 4)
 
 
 @pytest.mark.parametrize("dtype", dtypes, ids=str)
