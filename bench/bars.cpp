@@ -111,6 +111,11 @@ smx::status start_half(cudaStream_t stream, mask_kind masks, call const& c) {
     }
 }
 
+// Causal rows read as much as they write, as a copy does; others two tensors for each that they write.
+quantity of_backward(mask_kind masks) {
+    return has_causal(masks) ? quantity::share_of_copy : quantity::share_of_stream;
+}
+
 // The memory of a run, and the cases' ways to use it.
 class workbench {
 public:
@@ -164,8 +169,9 @@ public:
     }
     measured article_backward(dtype type, mask_kind masks) {
         call const b = article_gradients(type, masks);
-        return share_of_stream(timed_backward(
-            b, masks, [=](cudaStream_t stream, call const& c) { return start_article_backward(stream, masks, c); }));
+        measured const result = timed_backward(
+            b, masks, [=](cudaStream_t stream, call const& c) { return start_article_backward(stream, masks, c); });
+        return of_backward(masks) == quantity::share_of_stream ? share_of_stream(result) : result;
     }
     // Forward and backward, one after the other, over the time that a copy would take for both.
     measured training(dtype type, mask_kind masks) {
@@ -570,11 +576,6 @@ void add_masks(std::vector<bench_case>& cases, workbench* bench) {
     c.cols = 2047;
     c.run = [=] { return bench->phases(); };
     cases.push_back(c);
-}
-
-// Causal rows read as much as they write, as a copy does; others two tensors for each that they write.
-quantity of_backward(mask_kind masks) {
-    return has_causal(masks) ? quantity::share_of_copy : quantity::share_of_stream;
 }
 
 void add_backward(std::vector<bench_case>& cases, workbench* bench) {

@@ -158,7 +158,8 @@ TEST_F(dropout, automatic_kernels) {
     }
 }
 
-// The gradient is, to the bit, that of a dy that was multiplied before, whether dy lies in the phase of y or not.
+// The gradient is, to the bit, that of a dy that was multiplied before, whether dy lies in the phase of y or not; but
+// for rounding where launch_auto takes another kernel then.
 template <class Kernel, class T>
 void expect_backward(int cols, std::size_t at) {
     SCOPED_TRACE(::testing::Message() << cols << " columns, offset " << at);
@@ -188,7 +189,15 @@ void expect_backward(int cols, std::size_t at) {
     run(smx::incoming_gradients(device_multiplied.data() + at), want.data());
     ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
     std::vector<T> const got = dx.download(), right = want.download();
-    ASSERT_EQ(std::memcmp(got.data(), right.data(), count * sizeof(T)), 0);
+    if (!smx::same_type<Kernel, automatic>) {
+        ASSERT_EQ(std::memcmp(got.data(), right.data(), count * sizeof(T)), 0);
+        return;
+    }
+    double const step = sizeof(T) == 2 ? 0x1p-10 : 0x1p-18, smallest = sizeof(T) == 2 ? 0x1p-23 : 0x1p-26 / cols;
+    for (std::size_t i = 0; i < count; ++i) {
+        double const value = stored<T>::value(right[i]);
+        ASSERT_NEAR(stored<T>::value(got[i]), value, step * std::fabs(value) + smallest) << i;
+    }
 }
 
 TEST_F(dropout, backward) {
