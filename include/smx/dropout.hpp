@@ -1,4 +1,4 @@
-// Dropout: which columns of a row are kept, drawn from a counter, and the outputs and inputs that pass through it.
+// Dropout: which columns of a row are kept, drawn from a counter.
 //
 // A column is kept with probability 1 - p, and then divided by 1 - p, so that its expectation is what it would be without. A draw has 16 bits:
 // p is the nearest multiple of 1/65536, in the draw and in the division. What is drawn is a function of seed, offset, index of the row and column,
@@ -60,6 +60,27 @@ struct dropout_row {
             for (int i = 0; i < at_once; ++i) {
                 Compute const kept = rounded_product(values[c + i], by);
                 values[c + i] = drawn.is_above(i, last) ? kept : Compute(0);  // a choice: what is dropped may be NaN
+            }
+        }
+    }
+
+    // Whether packs of a row, one of which begins at col, are whole counters: apply_counters() does the same then, without a branch, so that the
+    // counters of several packs are worked out side by side.
+    template <int Width>
+    static SMX_HD bool are_counters(int col) {
+        return Width % 8 == 0 && col % 8 == 0;
+    }
+    template <int Width, class Compute>
+    SMX_HD void apply_counters(pack<Compute, Width>& values, int col) const {
+        constexpr int at_once = Width < 8 ? Width : 8;
+        Compute const by = scale.template value<Compute>(row_id());
+        SMX_UNROLL
+        for (int c = 0; c < Width; c += at_once) {
+            detail::column_draws const drawn{philox({{static_cast<unsigned>(col + c) / 8, row, offset, high}}, key), {}};
+            SMX_UNROLL
+            for (int i = 0; i < at_once; ++i) {
+                Compute const kept = rounded_product(values[c + i], by);  // by 1, if nothing drops
+                values[c + i] = drawn.is_above(i, last) | !drops ? kept : Compute(0);
             }
         }
     }
@@ -137,9 +158,14 @@ SMX_HD constexpr dropout_by<device_seed<Integer>> dropout(double p, Integer cons
 template <class Tile, class Key>
 SMX_HD void drop(Tile& t, dropout_row<Key> const& kept) {
     static_assert(!Tile::is_stored, "a tile with kept::stored holds no numbers to be dropped: write kept::weights");
-    t.for_live_packs([&](int p, typename Tile::held_pack& held) {
-        if (t.touches_seen(p)) kept.apply(held, t.pack_column(p));
-    });
+    if (!kept.drops) return;
+    if (kept.template are_counters<Tile::vec>(t.pack_column(0))) {
+        t.for_live_packs([&](int p, typename Tile::held_pack& held) { kept.apply_counters(held, t.pack_column(p)); });
+    } else {
+        t.for_live_packs([&](int p, typename Tile::held_pack& held) {
+            if (t.touches_seen(p)) kept.apply(held, t.pack_column(p));
+        });
+    }
     if (!t.has_edges()) return;
     int const edges = t.edges_to_visit();
     SMX_UNROLL
@@ -148,100 +174,6 @@ SMX_HD void drop(Tile& t, dropout_row<Key> const& kept) {
         if (t.edge_is_seen(t.edge_column(i))) kept.apply(one, t.edge_column(i));
         t.edge[i] = one[0];
     }
-}
-
-// An output that nothing is written to.
-struct no_output {
-    template <int Width, class Compute>
-    SMX_HD void store(row_id, int, pack<Compute, Width> const&) const {}
-};
-
-namespace detail {
-
-template <class Row, class Undropped, class Kept>
-struct dropped_output_row {
-    Row row;
-    Undropped undropped;
-    Kept kept;
-    int first;  // column 0 of row and undropped
-
-    template <int Width, class Compute>
-    SMX_HD void store(int col, pack<Compute, Width> const& values) const {
-        undropped.template store<Width>(col, values);
-        pack<Compute, Width> some = values;
-        kept.apply(some, first + col);
-        row.template store<Width>(col, some);
-    }
-    SMX_HD auto from(int col) const {
-        using row_type = decltype(from_column(row, col));
-        using undropped_type = decltype(from_column(undropped, col));
-        return dropped_output_row<row_type, undropped_type, Kept>{from_column(row, col), from_column(undropped, col), kept, first + col};
-    }
-};
-
-template <class Input, class = void>
-inline constexpr bool has_compute = false;
-template <class Input>
-inline constexpr bool has_compute<Input, always_void<typename Input::compute>> = true;
-
-}  // namespace detail
-
-// An output behind a dropout; what comes before it goes to another, if there is one.
-template <class Output, class Dropout, class Undropped = no_output>
-struct dropped_output {
-    Output output;
-    Dropout dropout;
-    Undropped undropped;
-
-    static constexpr hidden when_hidden = hidden_policy<Output>;
-    static_assert(!wants_logarithms<Output> && !wants_logarithms<Undropped>, "a dropout makes probabilities 0, which no logarithm of theirs is");
-    static_assert(same_type<Undropped, no_output> || hidden_policy<Undropped> == when_hidden, "both outputs leave what is hidden, or neither does");
-
-    SMX_HD auto bind(row_id id) const {
-        using row = decltype(detail::output_row(output, id));
-        using undropped_row = decltype(detail::output_row(undropped, id));
-        using kept_type = decltype(dropout.bind(id));
-        return detail::dropped_output_row<row, undropped_row, kept_type>{detail::output_row(output, id), detail::output_row(undropped, id), dropout.bind(id), 0};
-    }
-};
-
-// A gradient that came through a dropout: loaded as it is, and dropped in its tile, where its columns are known.
-template <class Input, class Dropout>
-struct dropped_input {
-    Input input;
-    Dropout dropout;
-
-    using compute = typename Input::compute;
-    static constexpr int pack_columns = pack_columns_of<Input>;
-
-    SMX_HD auto bind(row_id id) const { return detail::input_row(input, id); }
-    template <class Tile>
-    SMX_HD void drop(Tile& t, row_id row) const {
-        smx::drop(t, dropout.bind(row));
-    }
-};
-
-template <class Part>
-inline constexpr bool is_dropped = false;
-template <class Output, class Dropout, class Undropped>
-inline constexpr bool is_dropped<dropped_output<Output, Dropout, Undropped>> = true;
-template <class Input, class Dropout>
-inline constexpr bool is_dropped<dropped_input<Input, Dropout>> = true;
-
-// Probabilities that are stored behind a dropout, or the gradient of such: dropped(probabilities(y), dropout(0.1, seed, offset)), and in the backward
-// pass dropped(incoming_gradients(dy), ...) of the same numbers. The gradient is of what was stored; y of the backward pass is what it was before.
-template <class Part, class Seed>
-SMX_HD constexpr auto dropped(Part const& part, dropout_by<Seed> const& by) {
-    if constexpr (detail::has_compute<Part>) {
-        return dropped_input<Part, dropout_by<Seed>>{part, by};
-    } else {
-        return dropped_output<Part, dropout_by<Seed>>{part, by, {}};
-    }
-}
-// The same, and the probabilities before it are stored too: dropped(probabilities(y), dropout(...), probabilities(saved)).
-template <class Output, class Seed, class Undropped>
-SMX_HD constexpr auto dropped(Output const& output, dropout_by<Seed> const& by, Undropped const& undropped) {
-    return dropped_output<Output, dropout_by<Seed>, Undropped>{output, by, undropped};
 }
 
 SMX_END

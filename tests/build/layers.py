@@ -16,7 +16,7 @@ ORDER = [
     "tile.hpp tensor.hpp group/warp.cuh",
     "fetched.hpp mask/read_ahead.hpp",
     "scale.hpp mask.hpp reduce.hpp group/block.cuh group/cub.cuh",
-    "load.hpp dropout.hpp",
+    "load.hpp dropout.hpp", "dropped.hpp",
     "normalize.hpp store.hpp group/cluster.cuh",
     "mask/compose.hpp mask/causal.hpp mask/window.hpp mask/lengths.hpp mask/tensor.hpp mask/bits.hpp mask/bias.hpp mask/segments.hpp mask/predicate.hpp",
     "row/resident.hpp load_pair.hpp mask/selection.hpp recompute.hpp",

@@ -1,6 +1,6 @@
 // dropout.hpp: draws are a function of seed, offset, row and column alone, as many are kept as should be, and 0 and 1
 // are exact.
-#include "smx/dropout.hpp"
+#include "smx/dropped.hpp"
 
 #include <gtest/gtest.h>
 

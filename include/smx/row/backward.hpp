@@ -10,7 +10,7 @@
 // Source    J. S. Bridle, "Training stochastic model recognition algorithms as networks can lead to maximum mutual information estimation of
 //           parameters", 1989: the derivative; T. Dao et al., "FlashAttention", 2022, appendix B.2: the sum that all columns share.
 #pragma once
-#include "../dropout.hpp"
+#include "../dropped.hpp"
 #include "../load_pair.hpp"
 #include "../mask/selection.hpp"
 #include "../recompute.hpp"
