@@ -175,7 +175,8 @@ struct kernel_type {
     using tile_of = chosen_type<is_backward<Operands>, tile<lanes_per_slice, Vec, Packs, Compute, kept::terms, spans_row<Seen> ? hidden_packs::all_or_none : parts_as, product::until_weighed, held_of<Operands>>,
                                 tile_type<Compute, Seen, parts_as, held_of<Operands>, exponent_of<Operands>, logarithms_of<Operands>>>;
     template <class Operands>  // of a column, in the registers
-    static constexpr int held_bytes = int{sizeof(held_of<Operands>)} * numbers_held<Operands>;
+    static constexpr int held_bytes =
+        int{sizeof(held_of<Operands>)} * numbers_held<Operands> + int{sizeof(typename Operands::compute)} * numbers_added<Operands>;
 
     static constexpr int rows_per_block = Threads / lanes_per_slice;  // or per cluster
     static SMX_HD constexpr int64 shared_bytes(row_shape) { return 0; }
