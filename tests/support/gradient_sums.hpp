@@ -1,5 +1,5 @@
-// A backward pass that adds up, as a whole call: what goes in, what must come out of dx and of the gradient of the bias,
-// and what must not change. The sums are taken over rows of gradient.hpp, in double, knowing no code of smx.
+// A backward pass that adds up, as a whole call: what goes in, what must come out of dx and of the gradient of the
+// bias, and what must not change. The sums are taken over rows of gradient.hpp, in double, knowing no code of smx.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -75,9 +75,7 @@ public:
     }
 
     smx::extents extents() const { return extents_of(shape); }
-    smx::strides step() const {
-        return {shape.heads * shape.queries * pitch, shape.queries * pitch, pitch, 1};
-    }
+    smx::strides step() const { return {shape.heads * shape.queries * pitch, shape.queries * pitch, pitch, 1}; }
     smx::strides db_step() const {
         index const row = db_shape.keys + options.gap;
         return {options.over_batch ? 0 : db_shape.heads * db_shape.queries * row,
@@ -89,9 +87,9 @@ public:
     // Calls run(y, dy, factor, mask, dx, bias gradients).
     template <class Run>
     auto call(Run const& run) {
-        return run(smx::saved_probabilities(y.data(), extents(), step()),
-                   smx::incoming_gradients(dy.data(), step()), smx::fixed_scale(options.factor), Case::mask(material),
-                   smx::gradients(dx_memory(), step()), smx::bias_gradients(db.data(), db_step()));
+        return run(smx::saved_probabilities(y.data(), extents(), step()), smx::incoming_gradients(dy.data(), step()),
+                   smx::fixed_scale(options.factor), Case::mask(material), smx::gradients(dx_memory(), step()),
+                   smx::bias_gradients(db.data(), db_step()));
     }
 
     // A sentence about what is wrong after the call, or nothing.
@@ -120,7 +118,8 @@ public:
             gradient_row const ds = of_row(1.0);
             smx::strides const step = db_step();
             for (int k = 0; k < shape.keys; ++k) {
-                auto const place = static_cast<std::size_t>(b * step.batch + h * step.head + q * step.query + k * step.key);
+                auto const place =
+                    static_cast<std::size_t>(b * step.batch + h * step.head + q * step.query + k * step.key);
                 auto const here = static_cast<std::size_t>(k);
                 is_element[place] = true;
                 want[place] += ds.dx[here];
@@ -142,10 +141,13 @@ public:
             } else if (!std::isfinite(want[i])) {
                 right = std::isnan(want[i]) ? std::isnan(got) : got == want[i];
             } else {
-                double const steps = 8.0 + std::sqrt(static_cast<double>(shape.keys)) + static_cast<double>(std::min<index>(terms[i], 64));
-                right = std::fabs(got - want[i]) <= rounding * steps * size[i] + 1.001 * stored<Db>::half_step_at(want[i]) + 0x1p-126;
+                double const steps = 8.0 + std::sqrt(static_cast<double>(shape.keys)) +
+                                     static_cast<double>(std::min<index>(terms[i], 64));
+                right = std::fabs(got - want[i]) <=
+                        rounding * steps * size[i] + 1.001 * stored<Db>::half_step_at(want[i]) + 0x1p-126;
             }
-            if (!right) return "db, element " + std::to_string(i) + ": got " + in_words(got) + ", want " + in_words(want[i]);
+            if (!right)
+                return "db, element " + std::to_string(i) + ": got " + in_words(got) + ", want " + in_words(want[i]);
         }
         return {};
     }

@@ -49,9 +49,9 @@ TEST(backward_sums, a_right_call_is_right) {
     call c;
     EXPECT_TRUE(c.check());
     EXPECT_TRUE(c.check_scale());
-    for (smx::strides const& step : {smx::contiguous, smx::strides{0, 0, 0, 0}, smx::strides{0, 0, 0, 1},
-                                     smx::strides{0, 1, 0, 0}, smx::strides{8, 16, 0, 1}, smx::broadcast({1, 2, 1, 8}),
-                                     smx::strides{0, -1, 0, 0}}) {
+    for (smx::strides const& step :
+         {smx::contiguous, smx::strides{0, 0, 0, 0}, smx::strides{0, 0, 0, 1}, smx::strides{0, 1, 0, 0},
+          smx::strides{8, 16, 0, 1}, smx::broadcast({1, 2, 1, 8}), smx::strides{0, -1, 0, 0}}) {
         c.db_pointer = c.db + 1;
         c.db_step = step;
         if (step.key == smx::contiguous.key) c.db_pointer = c.db;

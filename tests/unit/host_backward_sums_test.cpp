@@ -16,7 +16,8 @@ using support::sums_options;
 template <class Case, class Y, class Dy, class Dx, class Db>
 void expect_sums(shape4 const& shape, sums_options const& options, unsigned long long seed) {
     support::summed_call<Case, Y, Dy, Dx, Db> call(shape, options, seed);
-    smx::status const s = call.call([](auto const&... arguments) { return smx::softmax_backward_on_host(arguments...); });
+    smx::status const s =
+        call.call([](auto const&... arguments) { return smx::softmax_backward_on_host(arguments...); });
     ASSERT_TRUE(s.ok()) << smx::sentence(s).text;
     ASSERT_EQ(call.difference(), "") << shape.keys << " keys, " << ::testing::PrintToString(options);
 }
@@ -122,10 +123,9 @@ TEST(host_backward_sums, of_nothing_are_zero) {
     std::vector<float> db(6, 7.0f);
     float const* const none = nullptr;
     auto const run = [&](smx::extents const& shape, smx::strides const& step) {
-        return smx::softmax_backward_on_host(smx::saved_probabilities(none, shape), smx::incoming_gradients(none),
-                                             smx::fixed_scale(1), smx::no_mask(),
-                                             smx::gradients(static_cast<float*>(nullptr)),
-                                             smx::bias_gradients(db.data(), step));
+        return smx::softmax_backward_on_host(
+            smx::saved_probabilities(none, shape), smx::incoming_gradients(none), smx::fixed_scale(1), smx::no_mask(),
+            smx::gradients(static_cast<float*>(nullptr)), smx::bias_gradients(db.data(), step));
     };
     ASSERT_TRUE(run({0, 1, 2, 3}, {0, 0, 3, 1}));
     EXPECT_EQ(db, std::vector<float>(6, 0.0f));
@@ -168,8 +168,8 @@ TEST(host_backward_sums, of_other_gradients) {
                                                   dx, db));
     });
     expect_sum_of_dx([&](auto const& dx, auto const& db) {
-        ASSERT_TRUE(smx::softmax_backward_on_host(smx::saved_log_probabilities(z.data(), shape), given, one, mask, dx,
-                                                  db));
+        ASSERT_TRUE(
+            smx::softmax_backward_on_host(smx::saved_log_probabilities(z.data(), shape), given, one, mask, dx, db));
     });
 }
 

@@ -103,10 +103,10 @@ void expect_the_derivative_by_a_bias() {
         std::vector<double> db(static_cast<std::size_t>(shape.batch * shape.heads * shape.queries * shape.keys));
         for (bool chunked : {false, true}) {
             db.assign(db.size(), nan);
-            run(smx::make_backward_operands(
-                    smx::saved_probabilities(y.data(), {batches, heads, queries, keys}),
-                    smx::incoming_gradients(dy.data()), smx::fixed_scale(pass.factor), Case::mask(pass.material),
-                    smx::gradients(dx.data()), smx::bias_gradients(db.data(), step)),
+            run(smx::make_backward_operands(smx::saved_probabilities(y.data(), {batches, heads, queries, keys}),
+                                            smx::incoming_gradients(dy.data()), smx::fixed_scale(pass.factor),
+                                            Case::mask(pass.material), smx::gradients(dx.data()),
+                                            smx::bias_gradients(db.data(), step)),
                 chunked);
             for (std::size_t at = 0; at < db.size(); at += way == 0 ? 37 : 1) {
                 auto const moved = [&](double by) {
