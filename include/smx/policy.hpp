@@ -112,7 +112,7 @@ struct kernel_type {
     // the share of copy on an H200 (and what the next choice got); without, as many as compile without spills.
     static SMX_HD constexpr int threads_wanted(row_traits row, int compute_bytes, int held_bytes) {
         int const words = Vec * Packs * held_bytes / 4;
-        if (row.adds && holds_row(Body)) return summed_threads_wanted(row, words);
+        if (row.adds) return summed_threads_wanted(row, words);
         if (row.differentiates && holds_row(Body)) return backward_threads_wanted(row, words, held_bytes <= compute_bytes);
         if (held_bytes < compute_bytes) return words <= 32 ? 1024 : words <= 40 ? 896 : 640;
         constexpr bool wide = blocks == 1 && lanes >= 64;  // the edges of a row take one slot a lane
@@ -146,8 +146,9 @@ struct kernel_type {
     static SMX_HD constexpr int summed_threads_wanted(row_traits row, int words) {
         constexpr bool wide = blocks == 1 && lanes >= 64;
         bool const asks = row.tests || row.biases;
+        if (!holds_row(Body)) return 384;
         if (words > 72 && !wide) return 256;
-        if (words >= 48 && asks && !wide) return 384;
+        if (words > 48 || (words == 48 && !wide && (asks || lanes <= 2))) return 384;
         return words <= 12 || (words <= 24 && wide) ? 768 : 512;
     }
     static SMX_HD constexpr int blocks_per_sm(row_traits row, int compute_bytes, int held_bytes) {
