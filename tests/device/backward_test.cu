@@ -255,6 +255,13 @@ TEST_F(backward, by_a_part_of_a_warp) { expect_every_mask<smx::resident<smx::war
 TEST_F(backward, by_a_warp) { expect_every_mask<smx::resident<smx::warp_group<32>, 4, 3>, float>(limits); }
 TEST_F(backward, by_a_block) { expect_every_mask<smx::resident<smx::block_group<96>, 8, 2>, smx::half>(limits); }
 TEST_F(backward, by_a_cluster) { expect_every_mask<smx::resident<smx::cluster_group<64, 4>, 4, 2>, float>(limits); }
+TEST_F(backward, by_a_block_as_it_is_stored) {
+    expect_every_mask<smx::compact<smx::block_group<64>, 8, 4>, smx::half>(limits);
+    expect_lengths<smx::compact<smx::block_group<64>, 8, 4>, flags, smx::bfloat16, smx::half, float>(limits);
+}
+TEST_F(backward, by_a_cluster_as_it_is_stored) {
+    expect_every_mask<smx::compact<smx::cluster_group<64, 4>, 8, 5>, smx::bfloat16>(limits);
+}
 TEST_F(backward, read_twice_by_a_warp) {
     expect_every_mask<smx::chunked_online<smx::warp_group<32>, 8, 2>, smx::half>(limits);
 }

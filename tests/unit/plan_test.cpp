@@ -145,4 +145,24 @@ TEST(plan, only_rows_that_touch_can_move_as_one) {
     EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<float>{x, packed}, keeps, shape)) << "what is hidden stays";
 }
 
+// Scores wait as numbers for their logarithms, and rows that are dropped do not move as one piece.
+TEST(plan, of_logarithms_and_of_dropped_rows) {
+    smx::device_limits const limits{227 * 1024, true, 16, 132};
+    for (smx::int64 cols : {33, 4096, 12288, 100000, 1000000}) {
+        smx::half const* const x = reinterpret_cast<smx::half const*>(4096);
+        auto* const y = reinterpret_cast<smx::half*>(std::uintptr_t{1} << 40);
+        auto const in = smx::scores(x, {100000, cols});
+        auto const plain = smx::plan(limits, in, smx::fixed_scale(1), smx::no_mask(), smx::probabilities(y));
+        auto const logarithms = smx::plan(limits, in, smx::fixed_scale(1), smx::no_mask(), smx::log_probabilities(y));
+        auto const dropped = smx::plan(limits, in, smx::fixed_scale(1), smx::no_mask(),
+                                       smx::dropped(smx::probabilities(y), smx::dropout(0.1, 1, 2)));
+        ASSERT_TRUE(plain.result && logarithms.result && dropped.result) << cols;
+        EXPECT_NE(logarithms.kernel.body, smx::body_kind::deep);
+        EXPECT_TRUE(logarithms.kernel.body != smx::body_kind::compact || logarithms.kernel.packs <= 4) << cols;
+        EXPECT_NE(logarithms.kernel.body, smx::body_kind::packed);
+        EXPECT_NE(dropped.kernel.body, smx::body_kind::packed);
+        EXPECT_TRUE(plain.kernel == dropped.kernel || plain.kernel.body == smx::body_kind::packed) << cols;
+    }
+}
+
 }  // namespace

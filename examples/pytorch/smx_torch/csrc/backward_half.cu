@@ -1,0 +1,4 @@
+// The kernels of the backward pass for probabilities of half.
+#include "backward.cuh"
+
+template smx::status smx_torch::backward_on_gpu<smx::half>(cudaStream_t, smx_torch::backward_call const&);

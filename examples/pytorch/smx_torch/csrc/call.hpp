@@ -1,0 +1,48 @@
+// A call as the kernels take it: what is in PyTorch's tensors, checked, without PyTorch, whose headers would take nvcc half a minute a file.
+#pragma once
+#include <smx/smx.hpp>
+
+namespace smx_torch {
+
+enum class element { half, bfloat16, single, wide };
+
+SMX_HD constexpr smx::int64 bytes_of(element type) { return type == element::wide ? 8 : type == element::single ? 4 : 2; }
+
+struct tensor {
+    void const* data = nullptr;
+    smx::strides step;
+    element type = element::single;
+};
+
+// What a call hides and adds; what is absent is null.
+struct mask_parts {
+    bool causal = false;
+    smx::int64 diagonal = 0;  // key <= query + diagonal
+    void const* lengths = nullptr;
+    bool lengths_are_long = false;  // 64 bits, not 32
+    tensor flags;                   // bytes
+    bool nonzero_hides = false;     // of flags
+    tensor bias;
+};
+
+struct forward_call {
+    smx::extents shape;
+    tensor scores;
+    double scale = 1;
+    mask_parts masks;
+    smx::empty_row when_empty = smx::empty_row::zeros;
+    void* probabilities = nullptr;  // packed
+    element probabilities_type = element::single;
+    void* log_sum_exp = nullptr;  // double for scores in double, otherwise float; null: not wanted
+};
+
+struct backward_call {
+    smx::extents shape;
+    tensor probabilities, incoming;  // of one type
+    double scale = 1;
+    mask_parts masks;
+    void* gradients = nullptr;  // packed
+    element gradients_type = element::single;
+};
+
+}  // namespace smx_torch

@@ -1,0 +1,58 @@
+// The operators on the CPU: smx/host.hpp on PyTorch's own threads.
+#include <ATen/Parallel.h>
+
+#include "kernels.hpp"
+#include "run.hpp"
+
+namespace smx_torch {
+namespace {
+
+struct on_rows {
+    smx::rows range;
+    template <class... Parts>
+    smx::status forward(Parts const&... parts) const {
+        return smx::softmax_on_host(range, parts...);
+    }
+    template <class... Parts>
+    smx::status backward(Parts const&... parts) const {
+        return smx::softmax_backward_on_host(range, parts...);
+    }
+};
+
+template <class Call, class Work>
+void for_rows(Call const& c, Work const& work) {
+    constexpr int64_t elements_worth_a_thread = 64 * 1024;
+    int64_t const grain = std::max<int64_t>(1, elements_worth_a_thread / c.shape.keys);
+    at::parallel_for(0, c.shape.batch * c.shape.heads * c.shape.queries, grain,
+                     [&](int64_t first, int64_t last) { require(work(on_rows{{first, last}})); });
+}
+
+struct on_cpu {
+    explicit on_cpu(at::Tensor const&) {}
+
+    void forward(forward_call const& c) const {
+        for_rows(c, [&](on_rows const& rows) {
+            switch (c.scores.type) {
+                case element::half: return run_forward<smx::half>(rows, c);
+                case element::bfloat16: return run_forward<smx::bfloat16>(rows, c);
+                case element::single: return run_forward<float>(rows, c);
+                default: return run_forward<double>(rows, c);
+            }
+        });
+    }
+    void backward(backward_call const& c) const {
+        for_rows(c, [&](on_rows const& rows) {
+            switch (c.probabilities.type) {
+                case element::half: return run_backward<smx::half>(rows, c);
+                case element::bfloat16: return run_backward<smx::bfloat16>(rows, c);
+                case element::single: return run_backward<float>(rows, c);
+                default: return run_backward<double>(rows, c);
+            }
+        });
+    }
+};
+
+}  // namespace
+}  // namespace smx_torch
+
+TORCH_LIBRARY_IMPL(smx, CPU, m) { smx_torch::register_kernels<smx_torch::on_cpu>(m); }

@@ -1,0 +1,15 @@
+// The kernels of each type of scores. Types and directions have files of their own, which compile side by side.
+// Cost      (nvcc 13.0, one architecture, one core) forward 70 s and 5.7 MB, backward 40 s and 3.0 MB for each of half, bfloat16 and float
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include "call.hpp"
+
+namespace smx_torch {
+
+template <class Element>
+smx::status forward_on_gpu(cudaStream_t stream, forward_call const& c);
+template <class Element>
+smx::status backward_on_gpu(cudaStream_t stream, backward_call const& c);
+
+}  // namespace smx_torch

@@ -1,0 +1,40 @@
+// Registers the three operators for a device, whose Run makes and launches calls.
+#pragma once
+#include <torch/library.h>
+
+#include "prepare.hpp"
+
+namespace smx_torch {
+
+template <class Run>
+at::Tensor softmax(at::Tensor const& scores, maybe_tensor const& mask, maybe_tensor const& bias, maybe_tensor const& lengths, double scale,
+                   std::optional<int64_t> diagonal, bool bottom_right, bool mask_hides, c10::string_view empty,
+                   std::optional<at::ScalarType> out_dtype) {
+    Run const run(scores);
+    return std::get<0>(forward(run, scores, {mask, bias, lengths, diagonal, bottom_right, mask_hides}, scale, empty, out_dtype, false));
+}
+
+template <class Run>
+std::tuple<at::Tensor, at::Tensor> softmax_lse(at::Tensor const& scores, maybe_tensor const& mask, maybe_tensor const& bias,
+                                               maybe_tensor const& lengths, double scale, std::optional<int64_t> diagonal, bool bottom_right,
+                                               bool mask_hides, c10::string_view empty, std::optional<at::ScalarType> out_dtype) {
+    Run const run(scores);
+    return forward(run, scores, {mask, bias, lengths, diagonal, bottom_right, mask_hides}, scale, empty, out_dtype, true);
+}
+
+template <class Run>
+at::Tensor softmax_backward(at::Tensor const& grad, at::Tensor const& probabilities, maybe_tensor const& mask, maybe_tensor const& bias,
+                            maybe_tensor const& lengths, double scale, std::optional<int64_t> diagonal, bool bottom_right, bool mask_hides,
+                            std::optional<at::ScalarType> out_dtype) {
+    Run const run(probabilities);
+    return backward(run, grad, probabilities, {mask, bias, lengths, diagonal, bottom_right, mask_hides}, scale, out_dtype);
+}
+
+template <class Run>
+void register_kernels(torch::Library& m) {
+    m.impl("scaled_mask_softmax", &softmax<Run>);
+    m.impl("scaled_mask_softmax_lse", &softmax_lse<Run>);
+    m.impl("scaled_mask_softmax_backward", &softmax_backward<Run>);
+}
+
+}  // namespace smx_torch

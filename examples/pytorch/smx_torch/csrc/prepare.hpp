@@ -1,0 +1,163 @@
+// From PyTorch's tensors to a call: every argument is checked, and what the kernels cannot read as it is becomes contiguous.
+#pragma once
+#include <ATen/ATen.h>
+
+#include <optional>
+
+#include "call.hpp"
+
+namespace smx_torch {
+
+using maybe_tensor = std::optional<at::Tensor>;
+
+// The masks of a call as the operators take them. See the schema in operators.cpp.
+struct mask_arguments {
+    maybe_tensor const &mask, &bias, &lengths;
+    std::optional<int64_t> diagonal;
+    bool bottom_right, mask_hides;
+};
+
+inline element element_of(at::Tensor const& t, char const* name) {
+    switch (t.scalar_type()) {
+        case at::kHalf: return element::half;
+        case at::kBFloat16: return element::bfloat16;
+        case at::kFloat: return element::single;
+        case at::kDouble: return element::wide;
+        default: TORCH_CHECK_TYPE(false, "smx: ", name, " must be float16, bfloat16, float32 or float64, was ", t.scalar_type());
+    }
+}
+
+inline void check_axes(at::Tensor const& scores) {
+    TORCH_CHECK_VALUE(scores.dim() >= 1 && scores.dim() <= 4, "smx: scores must have 1 to 4 axes (batch, heads, queries, keys), had ", scores.dim());
+}
+
+// Shape     1 to 4 axes, the last two queries and keys, the first of 3 or 4 the batch
+inline smx::extents extents_of(at::Tensor const& scores) {
+    check_axes(scores);
+    int64_t const axes = scores.dim();
+    auto const size = [&](int64_t from_last) { return from_last <= axes ? scores.size(-from_last) : 1; };
+    return axes == 4 ? smx::extents(size(4), size(3), size(2), size(1)) : smx::extents(size(3), 1, size(2), size(1));
+}
+
+// A tensor whose axes are aligned with the last ones of `scores`, and repeat those of length 1. `kept` holds a copy, where one is made.
+inline tensor prepared(at::Tensor const& given, at::Tensor const& scores, char const* name, at::Tensor& kept) {
+    kept = given;
+    int64_t const axes = given.dim(), all = scores.dim();
+    TORCH_CHECK_VALUE(axes <= all, "smx: ", name, " must broadcast to scores ", scores.sizes(), ", was ", given.sizes());
+    TORCH_CHECK_VALUE(given.device() == scores.device(), "smx: ", name, " must be on ", scores.device(), " as scores are, was on ", given.device());
+    for (int64_t i = 1; i <= axes; ++i) {
+        TORCH_CHECK_VALUE(given.size(-i) == 1 || given.size(-i) == scores.size(-i), "smx: ", name, " must broadcast to scores ", scores.sizes(),
+                          ", was ", given.sizes());
+    }
+    auto const repeats = [&](int64_t i) { return i > axes || given.size(-i) == 1; };
+    bool const is_dense = repeats(1) || given.stride(-1) == 1 || given.stride(-1) == 0;
+    if (!is_dense) kept = given.contiguous();
+    auto const stride = [&](int64_t i) { return repeats(i) ? 0 : kept.stride(-i); };
+    tensor result;
+    result.data = kept.const_data_ptr();
+    result.step = all == 4 ? smx::strides{stride(4), stride(3), stride(2), stride(1)} : smx::strides{stride(3), 0, stride(2), stride(1)};
+    return result;
+}
+
+// Numbers of the shape of the scores, whose keys must lie side by side.
+inline tensor prepared_rows(at::Tensor const& given, char const* name, at::Tensor& kept) {
+    element const type = element_of(given, name);
+    at::Tensor const packed = given.size(-1) == 1 || given.stride(-1) == 1 ? given : given.contiguous();
+    tensor result = prepared(packed, packed, name, kept);
+    result.step.key = 1;
+    result.type = type;
+    return result;
+}
+
+// The masks, and the tensors that must live until the call is made.
+struct prepared_masks {
+    mask_parts parts;
+    at::Tensor mask, bias, lengths;
+
+    prepared_masks(at::Tensor const& scores, smx::extents shape, mask_arguments const& given) {
+        if (given.diagonal) {
+            int64_t const most = int64_t{1} << 40;  // no sum of it and an extent wraps, and no row is longer
+            parts.causal = true;
+            parts.diagonal = std::min(std::max(*given.diagonal, -most), most) + (given.bottom_right ? shape.keys - shape.queries : 0);
+        }
+        if (given.mask) {
+            auto const type = given.mask->scalar_type();
+            TORCH_CHECK_TYPE(type == at::kBool || type == at::kByte || type == at::kChar, "smx: mask must be bool, uint8 or int8, was ", type,
+                             ": write mask != 0 for other integers, bias for numbers that are added");
+            parts.flags = prepared(*given.mask, scores, "mask", mask);
+            parts.nonzero_hides = given.mask_hides;
+        }
+        if (given.bias) {
+            parts.bias = prepared(*given.bias, scores, "bias", bias);
+            parts.bias.type = element_of(*given.bias, "bias");
+        }
+        if (given.lengths) {
+            auto const type = given.lengths->scalar_type();
+            TORCH_CHECK_TYPE(type == at::kInt || type == at::kLong, "smx: lengths must be int32 or int64, was ", type);
+            TORCH_CHECK_VALUE(given.lengths->dim() == 1 && given.lengths->size(0) == shape.batch, "smx: lengths must have one number for each of the ",
+                              shape.batch, " batches, was ", given.lengths->sizes());
+            TORCH_CHECK_VALUE(given.lengths->device() == scores.device(), "smx: lengths must be on ", scores.device(), " as scores are, was on ",
+                              given.lengths->device());
+            lengths = given.lengths->contiguous();
+            parts.lengths = lengths.const_data_ptr();
+            parts.lengths_are_long = type == at::kLong;
+        }
+    }
+};
+
+inline smx::empty_row empty_row_of(c10::string_view name) {
+    TORCH_CHECK_VALUE(name == "zeros" || name == "uniform" || name == "nan", "smx: empty must be \"zeros\", \"uniform\" or \"nan\", was \"", name, "\"");
+    return name == "zeros" ? smx::empty_row::zeros : name == "uniform" ? smx::empty_row::uniform : smx::empty_row::nan;
+}
+
+inline void require(smx::status const& s) { TORCH_CHECK(s.ok(), "smx: ", smx::sentence(s).text); }
+
+// The operators on one kind of device. Run is forward(forward_call, type of scores), backward(backward_call, type of probabilities); they report
+// what went wrong by require().
+template <class Run>
+std::tuple<at::Tensor, at::Tensor> forward(Run const& run, at::Tensor const& scores, mask_arguments const& masks, double scale,
+                                           c10::string_view empty, std::optional<at::ScalarType> out_dtype, bool wants_sums) {
+    forward_call call;
+    call.shape = extents_of(scores);
+    call.when_empty = empty_row_of(empty);
+    at::Tensor x;
+    call.scores = prepared_rows(scores, "scores", x);
+    prepared_masks const prepared(scores, call.shape, masks);
+    call.masks = prepared.parts;
+    call.scale = scale;
+    at::Tensor const y = at::empty(scores.sizes(), scores.options().dtype(out_dtype.value_or(scores.scalar_type())));
+    call.probabilities_type = element_of(y, "out_dtype");
+    call.probabilities = y.mutable_data_ptr();
+    at::Tensor sums;
+    if (wants_sums) {
+        auto const kind = scores.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+        sums = at::full(scores.sizes().slice(0, scores.dim() - 1), -std::numeric_limits<double>::infinity(), scores.options().dtype(kind));
+        call.log_sum_exp = sums.mutable_data_ptr();
+    }
+    if (y.numel() > 0) run.forward(call);
+    return {y, sums};
+}
+
+template <class Run>
+at::Tensor backward(Run const& run, at::Tensor const& grad, at::Tensor const& probabilities, mask_arguments const& masks, double scale,
+                    std::optional<at::ScalarType> out_dtype) {
+    TORCH_CHECK_VALUE(grad.sizes() == probabilities.sizes(), "smx: grad must have the shape of probabilities, ", probabilities.sizes(), ", was ",
+                      grad.sizes());
+    TORCH_CHECK_VALUE(grad.device() == probabilities.device(), "smx: grad must be on ", probabilities.device(), " as probabilities are, was on ",
+                      grad.device());
+    backward_call call;
+    call.shape = extents_of(probabilities);
+    at::Tensor y, dy;
+    call.probabilities = prepared_rows(probabilities, "probabilities", y);
+    call.incoming = prepared_rows(grad.to(probabilities.scalar_type()), "grad", dy);
+    prepared_masks const prepared(probabilities, call.shape, masks);
+    call.masks = prepared.parts;
+    call.scale = scale;
+    at::Tensor const dx = at::empty(grad.sizes(), probabilities.options().dtype(out_dtype.value_or(probabilities.scalar_type())));
+    call.gradients_type = element_of(dx, "out_dtype");
+    call.gradients = dx.mutable_data_ptr();
+    if (dx.numel() > 0) run.backward(call);
+    return dx;
+}
+
+}  // namespace smx_torch

@@ -1,0 +1,60 @@
+"""Gradients of the scores and of the bias: by differences, against PyTorch's own, and of any subset of the arguments."""
+import itertools
+
+import pytest
+import reference
+import torch
+from smx_torch import scaled_mask_softmax
+
+
+def test_gradcheck(device):
+    scores = torch.randn(2, 3, 4, 6, dtype=torch.float64, device=device, requires_grad=True)
+    bias = torch.randn(3, 1, 6, dtype=torch.float64, device=device, requires_grad=True)
+    lengths = torch.tensor([6, 3], dtype=torch.int32, device=device)
+    mask = torch.rand(4, 6, device=device) < 0.8
+    mask[1] = False  # a row that sees nothing
+    kinds = [dict(), dict(mask_type="causal"), dict(mask_type="both", lengths=lengths), dict(mask=mask), dict(mask_type="causal", mask=mask)]
+    for arguments in kinds:
+        assert torch.autograd.gradcheck(lambda x: scaled_mask_softmax(x, scale=0.3, **arguments), (scores,))
+        assert torch.autograd.gradcheck(lambda x, b: scaled_mask_softmax(x, scale=-0.3, bias=b, **arguments), (scores, bias))
+
+
+def test_double_backward_is_refused_by_a_sentence(device):
+    scores = torch.randn(3, 4, dtype=torch.float64, device=device, requires_grad=True)
+    [gradient] = torch.autograd.grad(scaled_mask_softmax(scores).square().sum(), scores, create_graph=True)
+    with pytest.raises(NotImplementedError, match="no second derivative"):
+        gradient.sum().backward()
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 0.25])
+@pytest.mark.parametrize("scores_wants, bias_wants", list(itertools.product([False, True], repeat=2)))
+@pytest.mark.parametrize("shape", [(5, 6), (3, 1, 1), (2, 1, 1, 6), (2, 3, 5, 6), (1,)])
+def test_any_subset_wants_gradients(shape, scores_wants, bias_wants, scale, device):
+    scores = torch.randn(2, 3, 5, 6, device=device, requires_grad=scores_wants)
+    bias = torch.randn(shape, device=device, requires_grad=bias_wants)
+    incoming = torch.randn(2, 3, 5, 6, device=device)
+    wanted = [t for t in (scores, bias) if t.requires_grad]
+    actual = scaled_mask_softmax(scores, scale=scale, bias=bias, mask_type="causal")
+    assert actual.requires_grad == bool(wanted)
+    if wanted:
+        expected = reference.scaled_mask_softmax(scores, scale=scale, bias=bias, mask_type="causal")
+        for ours, theirs in zip(torch.autograd.grad(actual, wanted, incoming), torch.autograd.grad(expected, wanted, incoming.double())):
+            torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("scores_type, bias_type", [(torch.float16, torch.float32), (torch.bfloat16, torch.bfloat16), (torch.float32, torch.float16)])
+def test_gradients_have_the_types_of_their_tensors(scores_type, bias_type, device):
+    scores = torch.randn(2, 3, 5, 6, device=device).to(scores_type).requires_grad_()
+    bias = torch.randn(3, 1, 6, device=device).to(bias_type).requires_grad_()
+    scaled_mask_softmax(scores, bias=bias).float().square().sum().backward()
+    assert scores.grad.dtype == scores_type and bias.grad.dtype == bias_type and bias.grad.shape == bias.shape
+
+
+def test_gradients_of_any_layout(device):
+    scores = torch.randn(2, 3, 5, 6, device=device, requires_grad=True)
+    incoming = torch.randn(6, 5, 3, 2, device=device).permute(3, 2, 1, 0)
+    [actual] = torch.autograd.grad(scaled_mask_softmax(scores), scores, incoming)
+    [expected] = torch.autograd.grad(torch.softmax(scores, -1), scores, incoming)
+    torch.testing.assert_close(actual, expected)
+    [of_sum] = torch.autograd.grad(scaled_mask_softmax(scores).sum(), scores)
+    assert of_sum.abs().max() < 1e-6
