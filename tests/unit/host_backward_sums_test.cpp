@@ -173,4 +173,94 @@ TEST(host_backward_sums, of_other_gradients) {
     });
 }
 
+// A number a row of the scale, by types and lengths: what a scale a little larger does to the loss, and nothing to dx.
+template <class X, class Case>
+void expect_scale_gradients(double tolerance) {
+    for (int keys : {1, 7, 32, 33, 300, 17001}) {
+        shape4 const shape{2, 2, keys > 1000 ? 1 : 3, keys};
+        support::mask_material const material(shape, static_cast<unsigned long long>(keys));
+        auto const rows = static_cast<std::size_t>(shape.batch * shape.heads * shape.queries);
+        std::size_t const count = rows * static_cast<std::size_t>(keys);
+        auto const x = support::make_scores<X>(support::pattern::mild, count, keys, 3);
+        support::random_stream random(5);
+        std::vector<X> dy(count), dx(count), again(count);
+        for (X& one : dy) one = support::stored<X>::make(random.normal());
+        std::vector<double> sums(rows), bits(rows), db(static_cast<std::size_t>(keys));
+        support::guarded_buffer<double> per_row(rows);
+        std::vector<double> const factors{0.4, -0.9};
+        auto const factor = smx::head_scale(factors.data());
+        auto const scores = smx::scores(x.data(), support::extents_of(shape));
+        auto const given = smx::incoming_gradients(dy.data());
+        auto const mask = Case::mask(material);
+        std::vector<float> y(count);
+        ASSERT_TRUE(
+            smx::softmax_on_host(scores, factor, mask, smx::probabilities(y.data()), smx::log_sum_exp(sums.data())));
+        auto const from = smx::recomputed_probabilities(scores, sums.data());
+        ASSERT_TRUE(smx::softmax_backward_on_host(from, given, factor, mask, smx::gradients(dx.data())));
+        ASSERT_TRUE(smx::softmax_backward_on_host(from, given, factor, mask, smx::gradients(again.data()),
+                                                  smx::scale_gradients(per_row.data())));
+        ASSERT_TRUE(per_row.intact());
+        ASSERT_EQ(std::memcmp(dx.data(), again.data(), count * sizeof(X)), 0);
+        ASSERT_TRUE(smx::softmax_backward_on_host(from, given, factor, mask, smx::no_output{},
+                                                  smx::bias_gradients(db.data(), {0, 0, 0, 1}),
+                                                  smx::scale_gradients(bits.data())));
+        std::size_t row = 0;
+        for (index b = 0; b < shape.batch; ++b) {
+            for (index h = 0; h < shape.heads; ++h) {
+                for (index q = 0; q < shape.queries; ++q, ++row) {
+                    auto const at = [&](int k) {
+                        return row * static_cast<std::size_t>(keys) + static_cast<std::size_t>(k);
+                    };
+                    auto const forward = support::softmax_reference(
+                        keys, [&](int k) { return support::stored<X>::value(x[at(k)]); },
+                        factors[static_cast<std::size_t>(h)], [&](int k) { return Case::bias(material, b, h, q, k); },
+                        [&](int k) { return Case::visible(material, b, h, q, k); });
+                    auto const ds = support::gradient_reference(
+                        keys, [&](int k) { return forward.y[static_cast<std::size_t>(k)]; },
+                        [&](int k) { return support::stored<X>::value(dy[at(k)]); }, 1.0,
+                        [&](int k) { return bool{forward.visible[static_cast<std::size_t>(k)]}; });
+                    double want = 0, size = 0;
+                    for (int k = 0; k < keys; ++k) {
+                        double const score = support::stored<X>::value(x[at(k)]);
+                        want += ds.dx[static_cast<std::size_t>(k)] * score;
+                        size += ds.magnitude[static_cast<std::size_t>(k)] * std::fabs(score);
+                    }
+                    ASSERT_NEAR(per_row[row], want, tolerance * size) << "row " << row << ", " << keys << " keys";
+                    ASSERT_NEAR(bits[row], want, tolerance * size) << "row " << row << ", " << keys << " keys";
+                }
+            }
+        }
+    }
+}
+
+TEST(host_backward_sums, of_a_scale) {
+    expect_scale_gradients<float, support::no_mask_case>(1e-5);
+    expect_scale_gradients<float, support::everything_case>(1e-5);
+    expect_scale_gradients<smx::half, support::bottom_right_case>(1e-5);
+    expect_scale_gradients<double, support::visible_flags_case>(1e-12);
+}
+
+// Of log-probabilities, whose gradient is of another form: by differences.
+TEST(host_backward_sums, of_the_scale_of_logarithms) {
+    smx::extents const shape(3, 40);
+    std::vector<double> x(120), dy(120), z(120), sums(3), per_row(3), dx(120);
+    support::random_stream random(2);
+    for (double& one : x) one = random.normal();
+    for (double& one : dy) one = random.normal();
+    auto const scores = smx::scores(x.data(), shape);
+    auto const mask = smx::causal_mask::diagonal(20);
+    auto const loss = [&](double factor) {
+        EXPECT_TRUE(smx::softmax_on_host(scores, smx::fixed_scale(factor), mask, smx::log_probabilities(z.data())));
+        double sum = 0;
+        for (std::size_t i = 0; i < 120; ++i) sum += std::isfinite(z[i]) ? z[i] * dy[i] : 0;
+        return sum;
+    };
+    ASSERT_TRUE(smx::softmax_on_host(scores, smx::fixed_scale(0.8), mask, smx::log_probabilities(z.data()),
+                                     smx::log_sum_exp(sums.data())));
+    ASSERT_TRUE(smx::softmax_backward_on_host(smx::recomputed_log_probabilities(scores, sums.data()),
+                                              smx::incoming_gradients(dy.data()), smx::fixed_scale(0.8), mask,
+                                              smx::gradients(dx.data()), smx::scale_gradients(per_row.data())));
+    EXPECT_NEAR(per_row[0] + per_row[1] + per_row[2], (loss(0.8 + 1e-5) - loss(0.8 - 1e-5)) / 2e-5, 1e-8);
+}
+
 }  // namespace
