@@ -149,7 +149,7 @@ struct kernel_type {
         if (!holds_row(Body)) return 384;
         if (words > 72 && !wide) return 256;
         if (words > 48 || (words == 48 && !wide && (asks || lanes <= 2))) return 384;
-        return words <= 12 || (words <= 24 && wide) ? 768 : 512;
+        return words <= 12 || (words <= 24 && wide) ? 768 : wide && !asks ? 640 : 512;
     }
     static SMX_HD constexpr int blocks_per_sm(row_traits row, int compute_bytes, int held_bytes) {
         // Threads that an SM of any GPU since 8.0 takes, and 7.5; blocks that one of 8.0, 9.0 and later takes, and one of the others.
