@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "lanes/row_sweep.hpp"
+#include "lanes/slice_group.hpp"
 #include "support/emulated_group.hpp"
 #include "support/gradient_sums.hpp"
 
@@ -24,35 +25,48 @@ using tile_for = smx::tile<Lanes, Vec, Packs, typename Operands::compute, smx::k
                                                                         : smx::hidden_packs::skipped,
                            smx::product::until_weighed, Stored>;
 
-template <int Lanes, int Vec, int Packs, bool KeepsStored = false>
+// All lanes of an order, or the slices of a row that they share out.
+template <int Lanes, int Slices, class Function>
+void run_group(support::lane_order order, Function const& function) {
+    if constexpr (Slices == 1) {
+        support::run_lanes<Lanes>(function, order);
+    } else {
+        support::run_lanes<Lanes * Slices>(
+            [&](auto& all) {
+                slice_group<Lanes, std::remove_reference_t<decltype(all)>> g(all);
+                function(g);
+            },
+            order);
+    }
+}
+
+template <int Lanes, int Vec, int Packs, bool KeepsStored = false, int Slices = 1>
 struct resident_sums {
-    static constexpr int capacity = Lanes * Vec * Packs, vec = Vec;
+    static constexpr int capacity = Lanes * Vec * Packs * Slices, vec = Vec;
     static constexpr bool has_capacity = true;
 
     template <class Operands>
     static void run(Operands const& o, support::lane_order order) {
         using stored = smx::chosen_type<KeepsStored, typename Operands::stored_type, typename Operands::compute>;
         for (smx::int64 set = 0; set < o.rows.count(); ++set) {
-            support::run_lanes<Lanes>(
-                [&](auto& g) { smx::run_resident<tile_for<Lanes, Vec, Packs, Operands, stored>>(g, o, set); }, order);
+            run_group<Lanes, Slices>(
+                order, [&](auto& g) { smx::run_resident<tile_for<Lanes, Vec, Packs, Operands, stored>>(g, o, set); });
         }
     }
 };
 
-template <int Lanes, int Vec, int Packs>
+template <int Lanes, int Vec, int Packs, int Slices = 1>
 struct chunked_sums {
-    static constexpr int capacity = Lanes * Vec * Packs, vec = Vec;
+    static constexpr int capacity = Lanes * Vec * Packs * Slices, vec = Vec;
     static constexpr bool has_capacity = false;
 
     template <class Operands>
     static void run(Operands const& o, support::lane_order order) {
         for (smx::int64 set = 0; set < o.rows.count(); ++set) {
-            support::run_lanes<Lanes>(
-                [&](auto& g) {
-                    smx::run_chunked<tile_for<Lanes, Vec, Packs, Operands, typename Operands::compute>>(
-                        g, smx::online(), o, set);
-                },
-                order);
+            run_group<Lanes, Slices>(order, [&](auto& g) {
+                smx::run_chunked<tile_for<Lanes, Vec, Packs, Operands, typename Operands::compute>>(g, smx::online(), o,
+                                                                                                    set);
+            });
         }
     }
 };
@@ -122,6 +136,13 @@ TEST(backward_sums, in_short_packs) { sweep_sums<resident_sums<4, 2, 12>, suppor
 TEST(backward_sums, chunked_by_one_lane) { sweep_masks<chunked_sums<1, 8, 4>>(); }
 TEST(backward_sums, chunked_by_eight_lanes) { sweep_masks<chunked_sums<8, 4, 2>>(); }
 TEST(backward_sums, chunked_by_a_warp) { sweep_sums<chunked_sums<32, 4, 1>, support::bottom_right_case>(); }
+
+// Rows shared out in slices, as the blocks of a cluster have them: a slice may be empty.
+TEST(backward_sums, by_slices) {
+    sweep_sums<resident_sums<4, 4, 2, false, 3>, support::bottom_right_case>();
+    sweep_sums<chunked_sums<4, 4, 1, 3>, support::everything_case>();
+    sweep_sums<chunked_sums<4, 4, 1, 2>, support::no_mask_case, smx::half, smx::half, smx::half, smx::half>();
+}
 
 // Sums that cannot wait in db are taken a chunk at a time.
 TEST(backward_sums, chunked_of_a_narrow_db) {

@@ -103,6 +103,19 @@ SMX_HD void run_summed_chunks(Group& g, Operands const& o, Input const& input, O
     }
 }
 
+// The chunks of the slice that has the most of them: what meets in every chunk must go round as often in all.
+struct more_chunks {
+    SMX_HD int operator()(int a, int b) const { return a > b ? a : b; }
+};
+template <class Group>
+SMX_HD int chunks_to_meet_in(Group& g, int count) {
+    if constexpr (has_slices<Group>) {
+        return g.all_reduce(count, more_chunks());
+    } else {
+        return count;
+    }
+}
+
 // The sum over the lanes, as the one element of an output's row.
 template <class Group, class Compute, class Output>
 SMX_HD void store_total(Group& g, Compute of_lane, Output const& output, row_id row) {
@@ -172,10 +185,12 @@ SMX_HD void run_chunked(Group& g, online, summed_operands<Each, Bias, Scale> con
         } else {
             compute of_lane = compute(0);
             gradient_sums<chunk_sums<Tile>, no_score_sums> sums;
-            for (int chunk = 0; chunk < chunks.count; ++chunk) {
+            int const rounds = detail::chunks_to_meet_in(g, chunks.count);
+            for (int chunk = 0; chunk < rounds; ++chunk) {
                 sums.chunk = chunk;
-                sums.clear(g, chunks.part(chunk), chunk == 0 ? chunks.before : 0);
+                if (chunk < chunks.count) sums.clear(g, chunks.part(chunk), chunk == 0 ? chunks.before : 0);
                 o.for_rows(first, [&](row_id row) { detail::run_summed_chunks<Tile>(g, o, input, no_output(), row, sums); });
+                if (chunk >= chunks.count) continue;
                 if (o.bias.over_columns) {
                     of_lane += detail::sum_of(sums.columns);
                 } else {
