@@ -159,8 +159,9 @@ TEST_F(backward_sums, as_they_are_stored) {
 TEST_F(backward_sums, read_twice) {
     expect_every_way<smx::chunked_online<smx::warp_group<32>, 8, 2>, causal, smx::half>(limits);
     expect_every_way<smx::chunked_online<smx::block_group<128>, 4, 2>, none, float, float, float, smx::half>(limits);
-    expect_every_way<smx::chunked_online<smx::cluster_group<64, 2>, 4, 2>, none, double, double, double, double>(
-        limits);
+    using cluster = smx::chunked_online<smx::cluster_group<64, 2>, 4, 2>;
+    expect_every_way<cluster, none, double, double, double, double>(limits);
+    expect_every_way<cluster, causal, float, float, float, smx::half>(limits);
 }
 
 TEST_F(backward_sums, automatic) {
