@@ -6,10 +6,11 @@ SMX_BEGIN
 
 namespace detail {
 
-// What waits in the registers of a lane: y and dy as 16 bits, or as numbers; or more than these, where y is made again or a dropout draws.
-enum class backward_held { stored, numbers, more };
+// What waits in the registers of a lane: y and dy as 16 bits, or as numbers; more than these, where y is made again or a dropout draws; or sums too.
+enum class backward_held { stored, numbers, more, sums };
 template <class Operands>
-inline constexpr backward_held backward_held_by = Operands::draws || is_recomputed<typename Operands::input_type>                       ? backward_held::more
+inline constexpr backward_held backward_held_by = numbers_added<Operands> > 0                                                   ? backward_held::sums
+                                                  : Operands::draws || is_recomputed<typename Operands::input_type>             ? backward_held::more
                                                   : sizeof(typename Operands::stored_type) < sizeof(typename Operands::compute) ? backward_held::stored
                                                                                                                                 : backward_held::numbers;
 
@@ -31,9 +32,9 @@ using middle_backward_rows = kernel_list<resident<block_group<64>, Vec, 2>, resi
 template <int Vec>
 using middle_backward_parts = kernel_list<resident<block_group<64>, Vec, 2>, resident<block_group<64>, Vec, 4>, resident<block_group<96>, Vec, 4>,
                                           resident<block_group<128>, Vec, 4>, resident<block_group<192>, Vec, 4>, resident<block_group<256>, Vec, 4>>;
-// 4 packs a lane of 512 leave no registers for what a mask asks.
-template <int Vec, bool Asked>
-using block_backward_rows = chosen_type<Asked, kernel_list<resident<block_group<384>, Vec, 2>, resident<block_group<512>, Vec, 2>>,
+// 4 packs a lane of 512 leave no registers for what a mask asks, nor for sums.
+template <int Vec, bool Crowded>
+using block_backward_rows = chosen_type<Crowded, kernel_list<resident<block_group<384>, Vec, 2>, resident<block_group<512>, Vec, 2>>,
                                         kernel_list<resident<block_group<384>, Vec, 2>, resident<block_group<512>, Vec, 2>, resident<block_group<512>, Vec, 4>>>;
 template <int Vec>
 using long_backward_rows = kernel_list<fitted<resident<cluster_group<256, 16>, Vec, 4>>>;
@@ -64,7 +65,7 @@ template <int Vec, rows_seen Rows, backward_held Held>
 struct automatic_backward_list {
     using middle = chosen_type<Rows == rows_seen::part && Held == backward_held::numbers, middle_backward_parts<Vec>, middle_backward_rows<Vec>>;
     using longest = chosen_type<Held == backward_held::numbers && Vec <= 4 && !is_asked(Rows), longest_backward_rows<Vec>, kernel_list<>>;
-    using type = typename joined_lists<shortest_backward_rows<Vec, Rows>, short_backward_rows<Vec>, middle, block_backward_rows<Vec, is_asked(Rows)>,
+    using type = typename joined_lists<shortest_backward_rows<Vec, Rows>, short_backward_rows<Vec>, middle, block_backward_rows<Vec, is_asked(Rows) || Held == backward_held::sums>,
                                        long_backward_rows<Vec>, longest, read_twice_backward<Vec>>::type;
 };
 template <int Vec, rows_seen Rows>

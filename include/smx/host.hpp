@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "backward.hpp"
+#include "backward_sums.hpp"
 #include "row/whole_packs_backward.hpp"
 
 SMX_BEGIN
@@ -100,7 +100,7 @@ status run_on_all_cores(Operands const& o) {
     if (status const s = smx::check(o); !s) return s;
     if (is_done(o)) return {};
     constexpr int64 elements_worth_a_thread = 64 * 1024;  // some 20 microseconds of work, twice what a thread costs to start
-    int64 const wanted = o.shape.keys > 0 ? 1 + (o.rows.count() * o.shape.keys) / elements_worth_a_thread : 1;
+    int64 const wanted = o.shape.keys > 0 ? 1 + elements_of(o) / elements_worth_a_thread : 1;
     int64 const cores = sysconf(_SC_NPROCESSORS_ONLN);
     parallel_for(o.rows.count(), static_cast<int>(wanted < cores ? wanted : cores), [&](int64 first, int64 last) { run_rows(o, {first, last}); });
     return {};
@@ -127,14 +127,16 @@ status softmax_on_host(shaped_input<Input> const& x, Factor const& factor, Mask 
 
 // Its gradient: that of the scores from the probabilities and theirs, with the scale and the mask of the forward pass; of some rows, on the calling
 // thread, and on all cores.
-// Shape, requires, errors  as launch_auto_backward and softmax_on_host
-template <class Input, class Gradient, class Factor, class Mask, class Output>
-status softmax_backward_on_host(rows range, shaped_input<Input> const& y, Gradient const& dy, Factor const& factor, Mask const& masks, Output const& dx) {
-    return detail::run_range(smx::make_backward_operands(y, dy, factor, masks, dx), range);
+// Shape, requires, errors  as launch_auto_backward and softmax_on_host; with bias_gradients the range counts rows of db that do not repeat, in the
+//           order of their axes, and runs all rows that share them
+template <class Input, class Gradient, class Factor, class Mask, class Output, class... Sums>
+status softmax_backward_on_host(rows range, shaped_input<Input> const& y, Gradient const& dy, Factor const& factor, Mask const& masks, Output const& dx,
+                                Sums const&... sums) {
+    return detail::run_range(smx::make_backward_operands(y, dy, factor, masks, dx, sums...), range);
 }
-template <class Input, class Gradient, class Factor, class Mask, class Output>
-status softmax_backward_on_host(shaped_input<Input> const& y, Gradient const& dy, Factor const& factor, Mask const& masks, Output const& dx) {
-    return detail::run_on_all_cores(smx::make_backward_operands(y, dy, factor, masks, dx));
+template <class Input, class Gradient, class Factor, class Mask, class Output, class... Sums>
+status softmax_backward_on_host(shaped_input<Input> const& y, Gradient const& dy, Factor const& factor, Mask const& masks, Output const& dx, Sums const&... sums) {
+    return detail::run_on_all_cores(smx::make_backward_operands(y, dy, factor, masks, dx, sums...));
 }
 
 SMX_END

@@ -2,6 +2,7 @@
 #pragma once
 #include "policy.hpp"
 #include "row/packed_rows.hpp"
+#include "row/summed_backward.hpp"
 
 SMX_BEGIN
 

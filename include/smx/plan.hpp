@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "automatic.hpp"
-#include "check.hpp"
+#include "backward_sums.hpp"
 
 SMX_BEGIN
 

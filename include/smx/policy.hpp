@@ -82,12 +82,12 @@ constexpr int group_blocks = 1;
 template <int Threads, int Blocks>
 constexpr int group_blocks<cluster_group<Threads, Blocks>> = Blocks;
 
-// What a mask asks of a lane's registers, whether a dropout draws, and whether the pass is backward.
+// What a mask asks of a lane's registers, whether a dropout draws, and whether the pass is backward, and adds up too.
 struct row_traits {
-    bool tests, biases, spans_row, draws, differentiates;
+    bool tests, biases, spans_row, draws, differentiates, adds;
 };
 template <class Operands, class Seen = typename Operands::seen_type>
-inline constexpr row_traits traits_of = {mask_tests<Seen>, mask_biases<Seen>, spans_row<Seen>, Operands::draws, is_backward<Operands>};
+inline constexpr row_traits traits_of = {mask_tests<Seen>, mask_biases<Seen>, spans_row<Seen>, Operands::draws, is_backward<Operands>, (numbers_added<Operands> > 0)};
 
 // An output that stores 16 bits or less of a probability.
 template <class Output, class = void>
@@ -112,6 +112,7 @@ struct kernel_type {
     // the share of copy on an H200 (and what the next choice got); without, as many as compile without spills.
     static SMX_HD constexpr int threads_wanted(row_traits row, int compute_bytes, int held_bytes) {
         int const words = Vec * Packs * held_bytes / 4;
+        if (row.adds) return summed_threads_wanted(row, words);
         if (row.differentiates && holds_row(Body)) return backward_threads_wanted(row, words, held_bytes <= compute_bytes);
         if (held_bytes < compute_bytes) return words <= 32 ? 1024 : words <= 40 ? 896 : 640;
         constexpr bool wide = blocks == 1 && lanes >= 64;  // the edges of a row take one slot a lane
@@ -140,6 +141,15 @@ struct kernel_type {
         if (words <= 24) return asks ? 768 : 1024;
         if (wide) return asks_twice ? 896 : asks ? 1152 : 1280;
         return asks_twice ? 512 : asks ? 768 : lanes <= 2 ? 896 : 1024;
+    }
+    // And of one that adds up, whose sums are numbers. As many as compile without spills.
+    static SMX_HD constexpr int summed_threads_wanted(row_traits row, int words) {
+        constexpr bool wide = blocks == 1 && lanes >= 64;
+        bool const asks = row.tests || row.biases;
+        if (!holds_row(Body)) return 384;
+        if (words > 72 && !wide) return 256;
+        if (words > 48 || (words == 48 && !wide && (asks || lanes <= 2))) return 384;
+        return words <= 12 || (words <= 24 && wide) ? 768 : wide && !asks ? 640 : 512;
     }
     static SMX_HD constexpr int blocks_per_sm(row_traits row, int compute_bytes, int held_bytes) {
         // Threads that an SM of any GPU since 8.0 takes, and 7.5; blocks that one of 8.0, 9.0 and later takes, and one of the others.
@@ -175,7 +185,8 @@ struct kernel_type {
     using tile_of = chosen_type<is_backward<Operands>, tile<lanes_per_slice, Vec, Packs, Compute, kept::terms, spans_row<Seen> ? hidden_packs::all_or_none : parts_as, product::until_weighed, held_of<Operands>>,
                                 tile_type<Compute, Seen, parts_as, held_of<Operands>, exponent_of<Operands>, logarithms_of<Operands>>>;
     template <class Operands>  // of a column, in the registers
-    static constexpr int held_bytes = int{sizeof(held_of<Operands>)} * numbers_held<Operands>;
+    static constexpr int held_bytes =
+        int{sizeof(held_of<Operands>)} * numbers_held<Operands> + int{sizeof(typename Operands::compute)} * numbers_added<Operands>;
 
     static constexpr int rows_per_block = Threads / lanes_per_slice;  // or per cluster
     static SMX_HD constexpr int64 shared_bytes(row_shape) { return 0; }

@@ -1,5 +1,6 @@
 // Probabilities made again from the scores and their log-sum-exp, or from their logarithms: for a backward pass of rows whose probabilities were not kept.
 #pragma once
+#include "fetched.hpp"
 #include "mask.hpp"
 #include "normalize.hpp"
 #include "scale.hpp"

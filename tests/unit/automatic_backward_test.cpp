@@ -5,6 +5,7 @@
 
 #include "smx/mask/bias.hpp"
 #include "smx/mask/causal.hpp"
+#include "smx/row/summed_backward.hpp"
 
 namespace {
 
@@ -60,6 +61,29 @@ TEST(automatic_backward, a_choice_compiles_what_it_reaches) {
     EXPECT_LE(all, 20);
     EXPECT_LE(few, 4);
     EXPECT_GE(few, 1);
+}
+
+// With sums a lane holds a number more a column, as a number: no kernel keeps what is stored, and no lane of 512 has 4
+// packs.
+template <class Kernel>
+void expect_room_for_sums(int held_bytes) {
+    EXPECT_TRUE(Kernel::value.body == smx::body_kind::resident || Kernel::value.body == smx::body_kind::online);
+    EXPECT_LE(Kernel::value.vec * Kernel::value.packs * held_bytes / 4, 96);
+    EXPECT_LE(Kernel::value.threads * Kernel::value.vec * Kernel::value.packs, 8192);
+}
+template <class... Kernels>
+void expect_room_for_sums(smx::kernel_list<Kernels...>, int held_bytes) {
+    (expect_room_for_sums<Kernels>(held_bytes), ...);
+}
+TEST(automatic_backward, sums_have_room) {
+    using input = smx::dense_input<smx::half>;
+    using each = smx::backward_operands<input, input, smx::fixed_scale, smx::no_mask, smx::dense_output<smx::half>>;
+    using summed = smx::summed_operands<each, smx::bias_sums<float>, smx::no_scale_gradients>;
+    EXPECT_EQ((smx::resident<smx::warp_group<32>, 8, 2>::held_bytes<each>), 8);
+    EXPECT_EQ((smx::resident<smx::warp_group<32>, 8, 2>::held_bytes<summed>), 12);
+    EXPECT_EQ((smx::compact<smx::warp_group<32>, 8, 2>::held_bytes<summed>), 8);
+    expect_room_for_sums(smx::detail::automatic_backward_kernels<summed>(), 12);
+    EXPECT_LE(count_of(smx::detail::automatic_backward_kernels<summed>()), 20);
 }
 
 }  // namespace

@@ -124,8 +124,12 @@ public:
         int const edges = t.edges_to_visit();
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
-            if (!(asks ? edges_[i] : t.edge_is_seen(t.edge_column(i)))) t.edge[i] = compute(0);
+            if (!shows_edge(t, i)) t.edge[i] = compute(0);
         }
+    }
+    template <class Cleared>
+    SMX_HD bool shows_edge(Cleared const& t, int i) const {
+        return asks ? edges_[i] : t.edge_is_seen(t.edge_column(i));
     }
 
 private:

@@ -7,6 +7,8 @@
 // dy is m times the gradient of d.
 // Where not y but z = ln y left the forward pass, z_j changes with s_k by [j == k] - y_k, hence, dy being the gradient of z,
 //   dx_k = factor * (dy_k - y_k * sum over j of dy_j).
+// Without the factor either is the gradient of s_k: that of a bias is its sum over the rows, and columns, to which the bias is added; that of a factor
+// the sum of its products with x_k (row/gradient_sums.hpp).
 // Source    J. S. Bridle, "Training stochastic model recognition algorithms as networks can lead to maximum mutual information estimation of
 //           parameters", 1989: the derivative; T. Dao et al., "FlashAttention", 2022, appendix B.2: the sum that all columns share.
 #pragma once
@@ -65,12 +67,21 @@ SMX_HD typename Tile::compute inner_product(Tile const& y, Beside const& dy) {
     return sum;
 }
 
+// What else a backward pass adds up: nothing. Any other says with `true` which of these it has:
+//   of_scores    keep(scores), before they become probabilities; add_products<Derivative>(y, dy, selected) and then, once a row, finish(g, inner)
+//   of_columns   add(p, pack) and add_edge(i, number), which store_gradients gives the gradients without the factor
+//   in_chunks    begin(g, part, before) and end(g), round what store_gradients does to a chunk, also to one of which nothing is visible; of the
+//                chunks alone for which takes(chunk)
+struct no_sums {
+    static constexpr bool of_scores = false, of_columns = false, in_chunks = false;
+};
+
 // Writes dx, with inner the sum of the terms over the whole row; in what is hidden 0, whatever factor and inner are.
 // Requires  the span that load_pair was given
 // Callers   any lane, on its own
-template <class Derivative = derivative_of_probabilities, class Group, class Probabilities, class Tile, class Selection, class Output>
+template <class Derivative = derivative_of_probabilities, class Group, class Probabilities, class Tile, class Selection, class Output, class Sums>
 SMX_HD void store_gradients(Group&, Probabilities& y, Tile& dy, typename Tile::compute inner, typename Tile::compute factor, Selection const& selected,
-                            Output const& output, row_id row, interval span) {
+                            Output const& output, row_id row, interval span, [[maybe_unused]] Sums& sums) {
     using compute = typename Tile::compute;
     detail::forget_widened(y);
     detail::forget_widened(dy);
@@ -81,6 +92,10 @@ SMX_HD void store_gradients(Group&, Probabilities& y, Tile& dy, typename Tile::c
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {
             bool const touched = dy.edge_is_seen(dy.edge_column(i));
+            if constexpr (Sums::of_columns) {
+                bool const counts = are_finite || selected.shows_edge(dy, i);
+                sums.add_edge(i, counts ? Derivative::gradient(y.edge[i], compute(1), dy.edge[i], touched ? inner : compute(0)) : compute(0));
+            }
             dy.edge[i] = Derivative::gradient(y.edge[i], touched ? factor : compute(0), dy.edge[i], touched ? inner : compute(0));
         }
         if (!are_finite) selected.clear_edges(dy);
@@ -95,8 +110,21 @@ SMX_HD void store_gradients(Group&, Probabilities& y, Tile& dy, typename Tile::c
         SMX_UNROLL
         for (int i = 0; i < Tile::vec; ++i) gradients[i] = Derivative::gradient(ys[i], by, dys[i], mean);
         if (!are_finite) selected.clear_pack(dy, p, gradients);
+        if constexpr (Sums::of_columns) {
+            pack<compute, Tile::vec> of_biases;
+            SMX_UNROLL
+            for (int i = 0; i < Tile::vec; ++i) of_biases[i] = Derivative::gradient(ys[i], compute(1), dys[i], mean);
+            if (!are_finite) selected.clear_pack(dy, p, of_biases);
+            sums.add(p, of_biases);
+        }
         return gradients;
     });
+}
+template <class Derivative = derivative_of_probabilities, class Group, class Probabilities, class Tile, class Selection, class Output>
+SMX_HD void store_gradients(Group& g, Probabilities& y, Tile& dy, typename Tile::compute inner, typename Tile::compute factor, Selection const& selected,
+                            Output const& output, row_id row, interval span) {
+    no_sums none;
+    smx::store_gradients<Derivative>(g, y, dy, inner, factor, selected, output, row, span, none);
 }
 
 // A tile of zeros.
@@ -117,9 +145,9 @@ SMX_HD void clear_all(Tile& t) {
 // Gives     every lane stores its own packs, after all of the row is loaded: the output may be where the gradient was
 // Storage   g's, reusable without a barrier
 // Cost      one read of what can be visible of both, one write, one reduction
-template <class Tile, class Group, class Input, class Gradient, class Mask, class Output>
+template <class Tile, class Group, class Input, class Gradient, class Mask, class Output, class Sums>
 SMX_HD void softmax_backward_row(Group& g, Input const& probabilities, Gradient const& gradients, typename Tile::compute factor, Mask const& masks,
-                                 Output const& output, row_id row, extents shape) {
+                                 Output const& output, row_id row, extents shape, [[maybe_unused]] Sums& sums) {
     using compute = typename Tile::compute;
     using y_tile = detail::tile_of_y<Tile, Input>;
     auto const bound = masks.bind(row, shape);
@@ -128,21 +156,30 @@ SMX_HD void softmax_backward_row(Group& g, Input const& probabilities, Gradient 
     Tile dy;
     selection<y_tile, decltype(masks.bind(row, shape))> selected;
     smx::load_pair(g, y, probabilities, dy, gradients, row, seen);
+    if constexpr (Sums::of_scores) sums.keep(y);
     if constexpr (is_dropped<Gradient>) gradients.drop(dy, row);
     if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, dy, factor, seen, row);
     selected.ask(y, seen);
     selected.clear(y);
     selected.clear(dy);
+    if constexpr (Sums::of_scores) sums.template add_products<derivative_of<Input>>(y, dy, selected);
     compute const inner = g.all_reduce(smx::inner_product<derivative_of<Input>>(y, dy), plus());
-    smx::store_gradients<derivative_of<Input>>(g, y, dy, inner, factor, selected, output, row, seen.span());
+    if constexpr (Sums::of_scores) sums.finish(g, inner);
+    smx::store_gradients<derivative_of<Input>>(g, y, dy, inner, factor, selected, output, row, seen.span(), sums);
+}
+template <class Tile, class Group, class Input, class Gradient, class Mask, class Output>
+SMX_HD void softmax_backward_row(Group& g, Input const& probabilities, Gradient const& gradients, typename Tile::compute factor, Mask const& masks,
+                                 Output const& output, row_id row, extents shape) {
+    no_sums none;
+    smx::softmax_backward_row<Tile>(g, probabilities, gradients, factor, masks, output, row, shape, none);
 }
 
 // The same of a row of any length, which is read twice, a chunk at a time.
 // Gives     every lane stores its own packs of a chunk, after all of that is loaded for the last time
 // Cost      two reads of what can be visible of both, one write, one reduction
-template <class Tile, class Group, class Input, class Gradient, class Mask, class Output>
+template <class Tile, class Group, class Input, class Gradient, class Mask, class Output, class Sums>
 SMX_HD void chunked_backward_row(Group& g, Input const& probabilities, Gradient const& gradients, typename Tile::compute factor, Mask const& masks,
-                                 Output const& output, row_id row, extents shape) {
+                                 Output const& output, row_id row, extents shape, [[maybe_unused]] Sums& sums) {
     using compute = typename Tile::compute;
     using y_tile = detail::tile_of_y<Tile, Input>;
     auto const bound = masks.bind(row, shape);
@@ -155,6 +192,7 @@ SMX_HD void chunked_backward_row(Group& g, Input const& probabilities, Gradient 
     selection<y_tile, decltype(masks.bind(row, shape))> selected;
     auto const load_visible = [&](interval part) {
         smx::load_pair(g, y, probabilities, dy, gradients, row, seen, part);
+        if constexpr (Sums::of_scores) sums.keep(y);
         if constexpr (is_dropped<Gradient>) gradients.drop(dy, row);
         if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, dy, factor, seen, row);
         selected.ask(y, seen);
@@ -167,21 +205,34 @@ SMX_HD void chunked_backward_row(Group& g, Input const& probabilities, Gradient 
         interval const part = chunks.part(chunk);
         if (part.begin >= visible.end || part.end <= visible.begin) continue;
         load_visible(part);
+        if constexpr (Sums::of_scores) sums.template add_products<derivative_of<Input>>(y, dy, selected);
         inner += smx::inner_product<derivative_of<Input>>(y, dy);
     }
     inner = g.all_reduce(inner, plus());
+    if constexpr (Sums::of_scores) sums.finish(g, inner);
 
     for (int chunk = 0; chunk < chunks.count; ++chunk) {
         interval const part = chunks.part(chunk);
+        if constexpr (Sums::in_chunks) {
+            if (!sums.takes(chunk)) continue;
+            sums.begin(g, part, chunk == 0 ? chunks.before : 0);
+        }
         if (part.begin < visible.end && part.end > visible.begin) {
             load_visible(part);
-            smx::store_gradients<derivative_of<Input>>(g, y, dy, inner, factor, selected, output, row, visible);
+            smx::store_gradients<derivative_of<Input>>(g, y, dy, inner, factor, selected, output, row, visible, sums);
         } else {
             dy.cover(g.rank(), part, chunk == 0 ? chunks.before : 0, visible);
             smx::clear_all(dy);
             smx::store(g, dy, output, row, visible);
         }
+        if constexpr (Sums::in_chunks) sums.end(g);
     }
+}
+template <class Tile, class Group, class Input, class Gradient, class Mask, class Output>
+SMX_HD void chunked_backward_row(Group& g, Input const& probabilities, Gradient const& gradients, typename Tile::compute factor, Mask const& masks,
+                                 Output const& output, row_id row, extents shape) {
+    no_sums none;
+    smx::chunked_backward_row<Tile>(g, probabilities, gradients, factor, masks, output, row, shape, none);
 }
 
 SMX_END

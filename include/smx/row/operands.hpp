@@ -72,6 +72,9 @@ template <class Operands>
 inline constexpr int numbers_held = 1;
 template <class Input, class Gradient, class Factor, class Mask, class Output>
 inline constexpr int numbers_held<backward_operands<Input, Gradient, Factor, Mask, Output>> = is_recomputed<Input> ? 3 : 2;
+// And those that it computes with, beside what may be held as it is stored: sums.
+template <class Operands>
+inline constexpr int numbers_added = 0;
 
 }  // namespace detail
 

@@ -1,5 +1,6 @@
 // Mover: the rows of a backward pass as rows of whole packs, for a CPU.
 #pragma once
+#include "summed_backward.hpp"
 #include "whole_packs.hpp"
 
 SMX_BEGIN
@@ -25,6 +26,12 @@ dropped_input<filled_input<Input>, Dropout> filled(host_group& g, dropped_input<
     return {{dy.input, &g}, dy.dropout};
 }
 
+template <class Element, class Input, class Output>
+auto filled(host_group& g, bias_sums<Element, Input, Output> const& sums) {
+    return bias_sums<Element, filled_input<Input>, filled_output<Output>>{{sums.input, &g}, {sums.output, &g}, sums.over_columns};
+}
+inline no_bias_sums filled(host_group&, no_bias_sums const&) { return {}; }
+
 }  // namespace detail
 
 // A backward call whose rows g can take.
@@ -35,6 +42,13 @@ auto in_whole_packs(host_group& g, backward_operands<Input, Gradient, Factor, Ma
     using output = detail::filled_output<Output>;
     return backward_operands<input, gradient, Factor, detail::filled_mask<Mask>, output>{
         o.rows, detail::filled(g, o.input), detail::filled(g, o.gradient), o.factor, {o.output, &g}, {o.masks}, o.shape, o.axes};
+}
+template <class Each, class Bias, class Scale>
+auto in_whole_packs(host_group& g, summed_operands<Each, Bias, Scale> const& o) {
+    Each const& each = o;
+    auto const rows = in_whole_packs(g, each);
+    auto const bias = detail::filled(g, o.bias);
+    return summed_operands<decltype(in_whole_packs(g, each)), decltype(detail::filled(g, o.bias)), Scale>{rows, bias, o.scale, o.shared};
 }
 #endif
 
