@@ -31,24 +31,16 @@ struct on_cpu {
     explicit on_cpu(at::Tensor const&) {}
 
     void forward(forward_call const& c) const {
-        for_rows(c, [&](on_rows const& rows) {
-            switch (c.scores.type) {
-                case element::half: return run_forward<smx::half>(rows, c);
-                case element::bfloat16: return run_forward<smx::bfloat16>(rows, c);
-                case element::single: return run_forward<float>(rows, c);
-                default: return run_forward<double>(rows, c);
-            }
-        });
+        for_rows(c, [&](on_rows const& rows) { return with_type(c.scores.type, [&](auto number) { return run_forward<decltype(number)>(rows, c); }); });
     }
     void backward(backward_call const& c) const {
-        for_rows(c, [&](on_rows const& rows) {
-            switch (c.probabilities.type) {
-                case element::half: return run_backward<smx::half>(rows, c);
-                case element::bfloat16: return run_backward<smx::bfloat16>(rows, c);
-                case element::single: return run_backward<float>(rows, c);
-                default: return run_backward<double>(rows, c);
-            }
-        });
+        for_rows(c, [&](on_rows const& rows) { return with_type(c.probabilities.type, [&](auto number) { return run_backward<decltype(number)>(rows, c); }); });
+    }
+    void dropout(forward_call const& c) const {
+        for_rows(c, [&](on_rows const& rows) { return with_type(c.scores.type, [&](auto number) { return run_dropout<decltype(number)>(rows, c); }); });
+    }
+    void dropout_backward(dropout_backward_call const& c) const {
+        for_rows(c, [&](on_rows const& rows) { return with_type(c.scores.type, [&](auto number) { return run_dropout_backward<decltype(number)>(rows, c); }); });
     }
 };
 

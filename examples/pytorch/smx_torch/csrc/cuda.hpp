@@ -11,5 +11,9 @@ template <class Element>
 smx::status forward_on_gpu(cudaStream_t stream, forward_call const& c);
 template <class Element>
 smx::status backward_on_gpu(cudaStream_t stream, backward_call const& c);
+template <class Element>
+smx::status dropout_on_gpu(cudaStream_t stream, forward_call const& c);
+template <class Element>
+smx::status dropout_backward_on_gpu(cudaStream_t stream, dropout_backward_call const& c);
 
 }  // namespace smx_torch
