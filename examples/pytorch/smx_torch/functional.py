@@ -30,9 +30,9 @@ _diagonals = {"top-left": (0, False), "bottom-right": (0, True)}
 
 
 def _diagonal(causal_align):
-    if causal_align in _diagonals:
+    if isinstance(causal_align, str) and causal_align in _diagonals:
         return _diagonals[causal_align]
-    if isinstance(causal_align, int):
+    if isinstance(causal_align, int) and not isinstance(causal_align, bool):
         return causal_align, False
     raise ValueError(f"causal_align must be 'top-left', 'bottom-right' or a number n (key <= query + n), was {causal_align!r}")
 
@@ -53,6 +53,8 @@ def _drawn(scores):
 
 
 def _is_dropout(dropout_p, training):
+    if not isinstance(dropout_p, (int, float)):
+        raise TypeError(f"dropout_p must be a number, was of type {type(dropout_p).__name__}")
     if not 0.0 <= dropout_p <= 1.0:
         raise ValueError(f"dropout_p must be from 0 to 1, was {dropout_p}")
     return training and dropout_p > 0.0
@@ -83,11 +85,11 @@ def scaled_mask_softmax(scores, mask=None, *, scale=None, head_dim=None, mask_ty
     out_dtype     the type of the probabilities, that of the scores if left out. Arithmetic is in float32 (float64 for float64) whatever they are
     return_lse    gives (probabilities, log-sum-exp of every row); the latter is float32, or float64 for float64, and has no gradient
 
-    There is no second derivative. Same inputs, same bits.
+    There is no second derivative. Same inputs, same bits; with dropout also the same state of the generator.
     """
     try:
         kind = _kinds[mask_type]
-    except KeyError:
+    except (KeyError, TypeError):
         raise ValueError(f"mask_type must be one of {', '.join(map(repr, _kinds))}, was {mask_type!r}") from None
     if kind.lengths != (lengths is not None):
         raise ValueError(f"mask_type={mask_type!r} needs lengths" if kind.lengths
@@ -97,7 +99,7 @@ def scaled_mask_softmax(scores, mask=None, *, scale=None, head_dim=None, mask_ty
     if head_dim is not None:
         if scale is not None:
             raise ValueError("scale and head_dim are two ways to say the same: give one of them")
-        if head_dim <= 0:
+        if isinstance(head_dim, str) or head_dim <= 0:
             raise ValueError(f"head_dim must be above 0, was {head_dim}")
         scale = 1.0 / math.sqrt(head_dim)
     if isinstance(scale, torch.Tensor):

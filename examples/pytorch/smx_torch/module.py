@@ -1,7 +1,7 @@
 """The module that stands where models have a fused scale-mask-softmax."""
 import torch
 
-from .functional import _drawn, _is_dropout, _softmax, _softmax_dropout
+from .functional import _check_tensors, _drawn, _is_dropout, _softmax, _softmax_dropout
 
 
 class FusedScaleMaskSoftmax(torch.nn.Module):
@@ -24,7 +24,7 @@ class FusedScaleMaskSoftmax(torch.nn.Module):
             raise ValueError("input_in_fp16 and input_in_bf16 cannot both be true")
         if window_size is not None:
             raise NotImplementedError("window_size is not offered: hide what lies outside the window by the mask")
-        self.attn_mask_type = getattr(attn_mask_type, "name", attn_mask_type)
+        self.attn_mask_type = str(getattr(attn_mask_type, "name", attn_mask_type))
         _is_dropout(dropout_p, False)  # refuses what is no probability
         self.dropout_p = dropout_p
         self.scale = 1.0 if scale is None else float(scale)
@@ -33,6 +33,8 @@ class FusedScaleMaskSoftmax(torch.nn.Module):
     def forward(self, input, mask=None, softmax_offset=None):
         if softmax_offset is not None:
             raise NotImplementedError("softmax_offset (an attention sink) is not offered")
+        if mask is not None:
+            _check_tensors(mask=mask)
         if mask is not None and mask.dtype is not torch.bool and mask.dtype is not torch.uint8:
             if mask.is_floating_point():
                 raise TypeError("this module's mask is bool or an integer, True = hidden: give numbers that are added to scaled_mask_softmax(bias=...)")

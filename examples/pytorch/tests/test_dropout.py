@@ -216,6 +216,7 @@ refused = {
     "a probability above 1": (dict(dropout_p=1.5), ValueError, "dropout_p must be from 0 to 1, was 1.5"),
     "a probability below 0": (dict(dropout_p=-0.1), ValueError, "dropout_p must be from 0 to 1, was -0.1"),
     "no number": (dict(dropout_p=math.nan), ValueError, "dropout_p must be from 0 to 1"),
+    "a tensor": (dict(dropout_p=torch.tensor(0.5)), TypeError, "dropout_p must be a number, was of type Tensor"),
     "one above 1 where nobody trains": (dict(dropout_p=1.5, training=False), ValueError, "dropout_p must be from 0 to 1"),
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 class on_gpu {
 public:
-    explicit on_gpu(at::Tensor const& where) : guard_(where.device()), stream_(c10::cuda::getCurrentCUDAStream()) {}
+    explicit on_gpu(at::Tensor const& where) : guard_(gpu_of(where)), stream_(c10::cuda::getCurrentCUDAStream()) {}
 
     void forward(forward_call const& c) const {
         require(with_type(c.scores.type, [&](auto number) { return forward_on_gpu<decltype(number)>(stream_, c); }));
@@ -26,6 +26,12 @@ public:
     }
 
 private:
+    // PyTorch calls this also where only a mask is on a GPU.
+    static c10::Device gpu_of(at::Tensor const& where) {
+        TORCH_CHECK_VALUE(where.is_cuda(), "smx: all tensors must be on ", where.device(), " as scores are, one was on a GPU");
+        return where.device();
+    }
+
     c10::cuda::CUDAGuard guard_;
     cudaStream_t stream_;
 };

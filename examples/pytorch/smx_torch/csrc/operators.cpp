@@ -71,15 +71,24 @@ auto const& dropout_backward_op() {
 
 // Meta: shape, type and layout of what comes out.
 
+// PyTorch calls these also where only a mask has no data; what they give would be memory that nobody has written.
+void check_meta(at::Tensor const& scores) {
+    TORCH_CHECK_VALUE(scores.is_meta(), "smx: all tensors must be on ", scores.device(), " as scores are, one was on meta");
+}
+void check_scores(at::Tensor const& scores) {
+    check_meta(scores);
+    check_axes(scores);
+}
+
 at::Tensor meta_softmax(at::Tensor const& scores, maybe_tensor const&, maybe_tensor const&, maybe_tensor const&, double, maybe_int, bool, bool,
                         c10::string_view, maybe_type out_dtype) {
-    check_axes(scores);
+    check_scores(scores);
     return at::empty_symint(scores.sym_sizes(), scores.options().dtype(out_dtype.value_or(scores.scalar_type())));
 }
 
 std::tuple<at::Tensor, at::Tensor> meta_softmax_lse(at::Tensor const& scores, maybe_tensor const&, maybe_tensor const&, maybe_tensor const&, double,
                                                     maybe_int, bool, bool, c10::string_view, maybe_type out_dtype) {
-    check_axes(scores);
+    check_scores(scores);
     auto const sums = scores.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     auto const rows = scores.sym_sizes().slice(0, static_cast<size_t>(scores.dim() - 1));
     return {at::empty_symint(scores.sym_sizes(), scores.options().dtype(out_dtype.value_or(scores.scalar_type()))),
@@ -88,6 +97,7 @@ std::tuple<at::Tensor, at::Tensor> meta_softmax_lse(at::Tensor const& scores, ma
 
 at::Tensor meta_backward(at::Tensor const&, at::Tensor const& probabilities, maybe_tensor const&, maybe_tensor const&, maybe_tensor const&, double,
                          maybe_int, bool, bool, maybe_type out_dtype) {
+    check_meta(probabilities);
     return at::empty_symint(probabilities.sym_sizes(), probabilities.options().dtype(out_dtype.value_or(probabilities.scalar_type())));
 }
 std::tuple<at::Tensor, at::Tensor> meta_dropout(at::Tensor const& scores, at::Tensor const&, double p, maybe_tensor const& mask, maybe_tensor const& bias,
@@ -99,15 +109,21 @@ std::tuple<at::Tensor, at::Tensor> meta_dropout(at::Tensor const& scores, at::Te
 
 at::Tensor meta_dropout_backward(at::Tensor const&, at::Tensor const& scores, at::Tensor const&, at::Tensor const&, double, maybe_tensor const&,
                                  maybe_tensor const&, maybe_tensor const&, double, maybe_int, bool, bool, maybe_type out_dtype, bool) {
+    check_meta(scores);
     return at::empty_symint(scores.sym_sizes(), scores.options().dtype(out_dtype.value_or(scores.scalar_type())));
 }
 
 // Autograd.
 
-bool wants_gradient(at::Tensor const& t) { return t.defined() && t.requires_grad(); }
+bool wants_gradient(at::Tensor const& t) {
+    if (!t.defined()) return false;
+    TORCH_CHECK_NOT_IMPLEMENTED(!t._fw_grad(0).defined(), "smx: scaled_mask_softmax has no derivative in forward mode: where one is needed, use torch.softmax");
+    return t.requires_grad();
+}
 bool wants_gradient(maybe_tensor const& t) { return t && wants_gradient(*t); }
 bool any_wants_gradient(at::Tensor const& a, maybe_tensor const& b, maybe_tensor const& c = {}) {
-    return at::GradMode::is_enabled() && (wants_gradient(a) || wants_gradient(b) || wants_gradient(c));
+    bool const first = wants_gradient(a), second = wants_gradient(b), third = wants_gradient(c);  // each is asked, whatever the others say
+    return at::GradMode::is_enabled() && (first || second || third);
 }
 
 maybe_tensor as_maybe(at::Tensor const& t) { return t.defined() ? maybe_tensor(t) : std::nullopt; }
