@@ -130,7 +130,7 @@ bench() {
     "$build/bench/bars" --json="$logs/bars.json" ${QUICK:+--quick} ${BENCH_ARGS:-}
 }
 
-# The PyTorch package, compiled for this GPU by whoever needs it first: 11 files, 4 minutes on 4 cores and 2 on 16.
+# The PyTorch package, compiled for this GPU by whoever needs it first: 15 files, 5 minutes on 4 cores and 2 on 16.
 test_torch() { (cd examples/pytorch && python3 -m pytest -q -rs -p no:cacheprovider tests); }
 bench_torch() { python3 examples/pytorch/bench.py --out="$logs/torch"; }
 

@@ -37,6 +37,7 @@ class Case:
     head_dim: int
     mask: str  # none, causal, padding, tensor, bias or both: causal and a tensor
     dtype: torch.dtype = torch.float16
+    dropout_p: float = 0.0
 
 
 cases = [
@@ -45,6 +46,8 @@ cases = [
     Case("BERT large, 16x16x512x512, padding", 16, 16, 512, 512, 64, "padding"),
     Case("BERT large, 16x16x512x512, tensor", 16, 16, 512, 512, 64, "tensor"),
     Case("GPT-2, 8x12x1024x1024, causal", 8, 12, 1024, 1024, 64, "causal"),
+    Case("GPT-2, 8x12x1024x1024, causal, dropout", 8, 12, 1024, 1024, 64, "causal", dropout_p=0.1),
+    Case("BERT large, 16x16x512x512, padding, dropout", 16, 16, 512, 512, 64, "padding", dropout_p=0.1),
     Case("GPT-2, 8x12x1024x1024, both", 8, 12, 1024, 1024, 64, "both"),
     Case("Llama, 1x32x4096x4096 of bfloat16, causal", 1, 32, 4096, 4096, 128, "causal", torch.bfloat16),
     Case("decode, 64x32x1x4096, none", 64, 32, 1, 4096, 128, "none"),
@@ -79,13 +82,14 @@ class Masks:
         return self.bias if self.visible is None else self.visible
 
 
-def with_operators(scores, scale, hidden, bias):
+def with_operators(scores, scale, hidden, bias, dropout_p=0.0):
     x = scores * scale
     if bias is not None:
         x = x + bias
     if hidden is not None:
         x = x.masked_fill(hidden, -math.inf)
-    return torch.softmax(x, -1)
+    y = torch.softmax(x, -1)
+    return torch.nn.functional.dropout(y, dropout_p) if dropout_p else y
 
 
 class Clock:
@@ -159,11 +163,12 @@ def operator(case, clock, device):
     torch._dynamo.reset()
     compiled = torch.compile(with_operators)
     ways = {
-        "smx": lambda x: smx_torch.scaled_mask_softmax(x, scale=scale, **masks.arguments),
-        "operators": lambda x: with_operators(x, scale, masks.hidden, masks.bias),
-        "compiled": lambda x: compiled(x, scale, masks.hidden, masks.bias),
+        "smx": lambda x: smx_torch.scaled_mask_softmax(x, scale=scale, dropout_p=case.dropout_p, **masks.arguments),
+        "operators": lambda x: with_operators(x, scale, masks.hidden, masks.bias, case.dropout_p),
+        "compiled": lambda x: compiled(x, scale, masks.hidden, masks.bias, case.dropout_p),
     }
-    torch.testing.assert_close(ways["smx"](scores), ways["operators"](scores), rtol=1e-2, atol=1e-2)
+    if not case.dropout_p:
+        torch.testing.assert_close(ways["smx"](scores), ways["operators"](scores), rtol=1e-2, atol=1e-2)
     return {name: measured(clock, way, [scores]) for name, way in ways.items()}
 
 
@@ -172,11 +177,11 @@ def attention(case, clock, device):
     q, k, v = (torch.randn(case.batch, case.heads, length, case.head_dim, device=device).to(case.dtype) for length in (case.queries, case.keys, case.keys))
 
     def by_smx(q, k, v):
-        return smx_torch.scaled_mask_softmax(q @ k.transpose(-1, -2), head_dim=case.head_dim, **masks.arguments) @ v
+        return smx_torch.scaled_mask_softmax(q @ k.transpose(-1, -2), head_dim=case.head_dim, dropout_p=case.dropout_p, **masks.arguments) @ v
 
     def by_math(q, k, v):
         with sdpa_kernel(SDPBackend.MATH):
-            return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=masks.for_attention())
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=masks.for_attention(), dropout_p=case.dropout_p)
 
     return {"smx": measured(clock, by_smx, [q, k, v]), "math": measured(clock, by_math, [q, k, v])}
 
@@ -189,7 +194,8 @@ def calls(clock, device):
     ways = {
         "smx_torch.scaled_mask_softmax, without grad": (scores, lambda x: smx_torch.scaled_mask_softmax(x, visible, head_dim=64)),
         "smx_torch.scaled_mask_softmax, with grad": (leaf, lambda x: smx_torch.scaled_mask_softmax(x, visible, head_dim=64)),
-        "torch.ops.smx.scaled_mask_softmax, without grad": (scores, lambda x: torch.ops.smx.scaled_mask_softmax.default(x, visible, scale=0.125)),
+        "smx_torch.scaled_mask_softmax with dropout, with grad": (leaf, lambda x: smx_torch.scaled_mask_softmax(x, visible, head_dim=64, dropout_p=0.1)),
+        "torch.ops.smx.scaled_mask_softmax, without grad": (scores, lambda x: torch.ops.smx.scaled_mask_softmax.default(x, visible, None, None, 0.125)),
         "torch.softmax, without grad": (scores, lambda x: torch.softmax(x, -1)),
         "PyTorch's operators, without grad": (scores, lambda x: with_operators(x, 0.125, ~visible, None)),
     }

@@ -6,6 +6,7 @@
 """
 import os as _os
 import pathlib as _pathlib
+import sys as _sys
 
 import torch as _torch
 
@@ -24,7 +25,7 @@ def _load():
     root = _os.environ.get("TORCH_EXTENSIONS_DIR") or cpp_extension.get_default_build_root()
     folder = _pathlib.Path(root) / f"smx_torch-{_torch.__version__}"
     if not (folder / "smx_torch.so").exists():
-        print(f"smx_torch: compiling the operators into {folder}, which takes minutes; the next import finds them", flush=True)
+        print(f"smx_torch: compiling the operators into {folder}, which takes minutes; the next import finds them", file=_sys.stderr, flush=True)
     build.build(folder, verbose=False)
 
 

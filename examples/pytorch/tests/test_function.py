@@ -204,8 +204,11 @@ refused = {
     "a tensor that is not there": (dict(mask_type="tensor"), ValueError, "needs a mask"),
     "two scales": (dict(scale=1.0, head_dim=64), ValueError, "give one of them"),
     "no head_dim": (dict(head_dim=0), ValueError, "head_dim must be above 0"),
-    "dropout": (dict(dropout_p=0.1), NotImplementedError, "dropout is not offered yet"),
-    "a probability above 1": (dict(dropout_p=1.5, training=False), ValueError, "dropout_p must be from 0 to 1"),
+    "a scale that learns": (dict(scale=torch.ones((), requires_grad=True)), TypeError, "scale must be a number"),
+    "no number in causal_align": (dict(mask_type="causal", causal_align=True), ValueError, "causal_align must be"),
+    "a list in mask_type": (dict(mask_type=["causal"]), ValueError, "mask_type must be one of"),
+    "a mask without data": (dict(mask=torch.ones(5, dtype=torch.bool, device="meta")), ValueError, "all tensors must be on cpu as scores are"),
+    "a mask that is no tensor": (dict(mask=[[True]]), TypeError, "mask must be a tensor, was of type list"),
     "a mask of another shape": (dict(mask=torch.ones(3, 5, dtype=torch.bool)), ValueError, r"mask must broadcast to scores \[2, 3, 4, 5\], was \[3, 5\]"),
     "a mask with more axes": (dict(mask=torch.ones(1, 1, 1, 1, 5, dtype=torch.bool)), ValueError, "mask must broadcast to scores"),
     "a bias of another shape": (dict(bias=torch.ones(6)), ValueError, "bias must broadcast to scores"),
@@ -241,8 +244,5 @@ def test_tensors_of_another_device_are_refused():
                             (dict(mask_type="padding", lengths=torch.ones(1, dtype=torch.int32)), "lengths")):
         with pytest.raises(ValueError, match=f"{name} must be on cuda"):
             scaled_mask_softmax(here, **arguments)
-
-
-def test_dropout_is_nothing_where_nobody_trains(device):
-    scores = torch.randn(2, 3, 4, 5, device=device)
-    assert torch.equal(scaled_mask_softmax(scores, dropout_p=0.1, training=False), scaled_mask_softmax(scores))
+    with pytest.raises(ValueError, match="all tensors must be on cpu as scores are"):
+        scaled_mask_softmax(there, here > 0)

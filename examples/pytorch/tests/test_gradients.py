@@ -26,6 +26,15 @@ def test_double_backward_is_refused_by_a_sentence(device):
         gradient.sum().backward()
 
 
+def test_forward_mode_is_refused_by_a_sentence(device):
+    scores = torch.randn(3, 4, device=device)
+    for dropout_p in (0.0, 0.5):
+        with pytest.raises(NotImplementedError, match="no derivative in forward mode"):
+            torch.func.jvp(lambda x: scaled_mask_softmax(x, dropout_p=dropout_p), (scores,), (scores,))
+    with pytest.raises(NotImplementedError, match="no derivative in forward mode"), torch.no_grad():
+        torch.func.jvp(lambda b: scaled_mask_softmax(scores, bias=b), (scores,), (scores,))
+
+
 @pytest.mark.parametrize("scale", [0.0, 1.0, 0.25])
 @pytest.mark.parametrize("scores_wants, bias_wants", list(itertools.product([False, True], repeat=2)))
 @pytest.mark.parametrize("shape", [(5, 6), (3, 1, 1), (2, 1, 1, 6), (2, 3, 5, 6), (1,)])

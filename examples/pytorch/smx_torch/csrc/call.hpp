@@ -6,6 +6,17 @@ namespace smx_torch {
 
 enum class element { half, bfloat16, single, wide };
 
+// Calls run(a number of the type).
+template <class Run>
+smx::status with_type(element type, Run const& run) {
+    switch (type) {
+        case element::half: return run(smx::half());
+        case element::bfloat16: return run(smx::bfloat16());
+        case element::single: return run(float());
+        default: return run(double());
+    }
+}
+
 SMX_HD constexpr smx::int64 bytes_of(element type) { return type == element::wide ? 8 : type == element::single ? 4 : 2; }
 
 struct tensor {
@@ -25,11 +36,17 @@ struct mask_parts {
     tensor bias;
 };
 
+struct dropout_parts {
+    double probability = 0;
+    smx::int64 const* seed = nullptr;  // and the offset behind it, in the memory of the scores; null: nothing is dropped
+};
+
 struct forward_call {
     smx::extents shape;
     tensor scores;
     double scale = 1;
     mask_parts masks;
+    dropout_parts dropout;
     smx::empty_row when_empty = smx::empty_row::zeros;
     void* probabilities = nullptr;  // packed
     element probabilities_type = element::single;
@@ -43,6 +60,19 @@ struct backward_call {
     mask_parts masks;
     void* gradients = nullptr;  // packed
     element gradients_type = element::single;
+};
+
+// Behind a dropout the probabilities are made again from the scores.
+struct dropout_backward_call {
+    smx::extents shape;
+    tensor scores, incoming;  // of one type
+    void const* log_sum_exp = nullptr;
+    double scale = 1;
+    mask_parts masks;
+    dropout_parts dropout;
+    void* gradients = nullptr;  // packed
+    element gradients_type = element::single;
+    double times = 1;  // multiplies them
 };
 
 }  // namespace smx_torch

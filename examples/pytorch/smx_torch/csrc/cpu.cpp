@@ -19,36 +19,30 @@ struct on_rows {
     }
 };
 
+// work(rows, a number of the type) on all of a call, in parts.
 template <class Call, class Work>
-void for_rows(Call const& c, Work const& work) {
+void for_rows(Call const& c, element type, Work const& work) {
     constexpr int64_t elements_worth_a_thread = 64 * 1024;
     int64_t const grain = std::max<int64_t>(1, elements_worth_a_thread / c.shape.keys);
-    at::parallel_for(0, c.shape.batch * c.shape.heads * c.shape.queries, grain,
-                     [&](int64_t first, int64_t last) { require(work(on_rows{{first, last}})); });
+    at::parallel_for(0, c.shape.batch * c.shape.heads * c.shape.queries, grain, [&](int64_t first, int64_t last) {
+        require(with_type(type, [&](auto number) { return work(on_rows{{first, last}}, number); }));
+    });
 }
 
 struct on_cpu {
     explicit on_cpu(at::Tensor const&) {}
 
     void forward(forward_call const& c) const {
-        for_rows(c, [&](on_rows const& rows) {
-            switch (c.scores.type) {
-                case element::half: return run_forward<smx::half>(rows, c);
-                case element::bfloat16: return run_forward<smx::bfloat16>(rows, c);
-                case element::single: return run_forward<float>(rows, c);
-                default: return run_forward<double>(rows, c);
-            }
-        });
+        for_rows(c, c.scores.type, [&](on_rows const& rows, auto number) { return run_forward<decltype(number)>(rows, c); });
     }
     void backward(backward_call const& c) const {
-        for_rows(c, [&](on_rows const& rows) {
-            switch (c.probabilities.type) {
-                case element::half: return run_backward<smx::half>(rows, c);
-                case element::bfloat16: return run_backward<smx::bfloat16>(rows, c);
-                case element::single: return run_backward<float>(rows, c);
-                default: return run_backward<double>(rows, c);
-            }
-        });
+        for_rows(c, c.probabilities.type, [&](on_rows const& rows, auto number) { return run_backward<decltype(number)>(rows, c); });
+    }
+    void dropout(forward_call const& c) const {
+        for_rows(c, c.scores.type, [&](on_rows const& rows, auto number) { return run_dropout<decltype(number)>(rows, c); });
+    }
+    void dropout_backward(dropout_backward_call const& c) const {
+        for_rows(c, c.scores.type, [&](on_rows const& rows, auto number) { return run_dropout_backward<decltype(number)>(rows, c); });
     }
 };
 

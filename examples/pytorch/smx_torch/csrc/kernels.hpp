@@ -1,4 +1,4 @@
-// Registers the three operators for a device, whose Run makes and launches calls.
+// Registers the operators for a device, whose Run makes and launches calls.
 #pragma once
 #include <torch/library.h>
 
@@ -31,10 +31,32 @@ at::Tensor softmax_backward(at::Tensor const& grad, at::Tensor const& probabilit
 }
 
 template <class Run>
+std::tuple<at::Tensor, at::Tensor> softmax_dropout(at::Tensor const& scores, at::Tensor const& seed, double p, maybe_tensor const& mask,
+                                                   maybe_tensor const& bias, maybe_tensor const& lengths, double scale,
+                                                   std::optional<int64_t> diagonal, bool bottom_right, bool mask_hides, c10::string_view empty,
+                                                   std::optional<at::ScalarType> out_dtype) {
+    Run const run(scores);
+    at::Tensor kept;
+    dropout_parts const dropout = prepared_dropout(seed, p, scores, kept);
+    return forward(run, scores, {mask, bias, lengths, diagonal, bottom_right, mask_hides}, scale, empty, out_dtype, true, dropout);
+}
+
+template <class Run>
+at::Tensor softmax_dropout_backward(at::Tensor const& grad, at::Tensor const& scores, at::Tensor const& lse, at::Tensor const& seed, double p,
+                                    maybe_tensor const& mask, maybe_tensor const& bias, maybe_tensor const& lengths, double scale,
+                                    std::optional<int64_t> diagonal, bool bottom_right, bool mask_hides, std::optional<at::ScalarType> out_dtype,
+                                    bool of_bias) {
+    Run const run(scores);
+    return dropout_backward(run, grad, scores, lse, seed, p, {mask, bias, lengths, diagonal, bottom_right, mask_hides}, scale, out_dtype, of_bias);
+}
+
+template <class Run>
 void register_kernels(torch::Library& m) {
     m.impl("scaled_mask_softmax", &softmax<Run>);
     m.impl("scaled_mask_softmax_lse", &softmax_lse<Run>);
     m.impl("scaled_mask_softmax_backward", &softmax_backward<Run>);
+    m.impl("scaled_mask_softmax_dropout", &softmax_dropout<Run>);
+    m.impl("scaled_mask_softmax_dropout_backward", &softmax_dropout_backward<Run>);
 }
 
 }  // namespace smx_torch

@@ -112,11 +112,26 @@ inline smx::empty_row empty_row_of(c10::string_view name) {
 
 inline void require(smx::status const& s) { TORCH_CHECK(s.ok(), "smx: ", smx::sentence(s).text); }
 
-// The operators on one kind of device. Run is forward(forward_call, type of scores), backward(backward_call, type of probabilities); they report
-// what went wrong by require().
+inline void check_probability(double p) {
+    TORCH_CHECK_VALUE(p >= 0 && p <= 1, "smx: dropout_p must be from 0 to 1, was ", p);
+}
+
+// Two numbers on the device of the scores. `kept` holds a copy, where one is made.
+inline dropout_parts prepared_dropout(at::Tensor const& seed, double p, at::Tensor const& scores, at::Tensor& kept) {
+    check_probability(p);
+    TORCH_CHECK_TYPE(seed.scalar_type() == at::kLong, "smx: seed must be int64, was ", seed.scalar_type());
+    TORCH_CHECK_VALUE(seed.dim() == 1 && seed.size(0) == 2, "smx: seed must have two numbers, a seed and an offset, was ", seed.sizes());
+    TORCH_CHECK_VALUE(seed.device() == scores.device(), "smx: seed must be on ", scores.device(), " as scores are, was on ", seed.device());
+    kept = seed.contiguous();
+    return {p, static_cast<smx::int64 const*>(kept.const_data_ptr())};
+}
+
+// The operators on one kind of device. Run is forward(forward_call), backward(backward_call), dropout(forward_call) and
+// dropout_backward(dropout_backward_call); they report what went wrong by require().
 template <class Run>
 std::tuple<at::Tensor, at::Tensor> forward(Run const& run, at::Tensor const& scores, mask_arguments const& masks, double scale,
-                                           c10::string_view empty, std::optional<at::ScalarType> out_dtype, bool wants_sums) {
+                                           c10::string_view empty, std::optional<at::ScalarType> out_dtype, bool wants_sums,
+                                           dropout_parts const& dropout = {}) {
     forward_call call;
     call.shape = extents_of(scores);
     call.when_empty = empty_row_of(empty);
@@ -125,16 +140,20 @@ std::tuple<at::Tensor, at::Tensor> forward(Run const& run, at::Tensor const& sco
     prepared_masks const prepared(scores, call.shape, masks);
     call.masks = prepared.parts;
     call.scale = scale;
+    call.dropout = dropout;
     at::Tensor const y = at::empty(scores.sizes(), scores.options().dtype(out_dtype.value_or(scores.scalar_type())));
     call.probabilities_type = element_of(y, "out_dtype");
     call.probabilities = y.mutable_data_ptr();
     at::Tensor sums;
     if (wants_sums) {
         auto const kind = scores.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-        sums = at::full(scores.sizes().slice(0, scores.dim() - 1), -std::numeric_limits<double>::infinity(), scores.options().dtype(kind));
+        auto const rows = scores.sizes().slice(0, scores.dim() - 1);
+        auto const options = scores.options().dtype(kind);
+        // A row without keys sees nothing, and no kernel runs that would say so.
+        sums = y.numel() > 0 ? at::empty(rows, options) : at::full(rows, -std::numeric_limits<double>::infinity(), options);
         call.log_sum_exp = sums.mutable_data_ptr();
     }
-    if (y.numel() > 0) run.forward(call);
+    if (y.numel() > 0) dropout.seed != nullptr ? run.dropout(call) : run.forward(call);
     return {y, sums};
 }
 
@@ -157,6 +176,38 @@ at::Tensor backward(Run const& run, at::Tensor const& grad, at::Tensor const& pr
     call.gradients_type = element_of(dx, "out_dtype");
     call.gradients = dx.mutable_data_ptr();
     if (dx.numel() > 0) run.backward(call);
+    return dx;
+}
+
+template <class Run>
+at::Tensor dropout_backward(Run const& run, at::Tensor const& grad, at::Tensor const& scores, at::Tensor const& sums, at::Tensor const& seed, double p,
+                            mask_arguments const& masks, double scale, std::optional<at::ScalarType> out_dtype, bool of_bias) {
+    TORCH_CHECK_VALUE(grad.sizes() == scores.sizes(), "smx: grad must have the shape of scores, ", scores.sizes(), ", was ", grad.sizes());
+    TORCH_CHECK_VALUE(grad.device() == scores.device(), "smx: grad must be on ", scores.device(), " as scores are, was on ", grad.device());
+    dropout_backward_call call;
+    call.shape = extents_of(scores);
+    TORCH_CHECK_VALUE(sums.sizes() == scores.sizes().slice(0, scores.dim() - 1), "smx: lse must have one number for each row of scores ", scores.sizes(),
+                      ", was ", sums.sizes());
+    TORCH_CHECK_VALUE(sums.device() == scores.device(), "smx: lse must be on ", scores.device(), " as scores are, was on ", sums.device());
+    element_of(scores, "scores");
+    element_of(grad, "grad");
+    // One type for both, in which neither is rounded: where they differ, one is copied.
+    auto const type = at::promote_types(scores.scalar_type(), grad.scalar_type());
+    bool const is_zero = of_bias && scale == 0;  // the bias alone made the probabilities
+    at::Tensor x, dy, kept_seed;
+    call.scores = prepared_rows(is_zero ? at::zeros_like(scores, scores.options().dtype(type)) : scores.to(type), "scores", x);
+    call.incoming = prepared_rows(grad.to(type), "grad", dy);
+    at::Tensor const kept_sums = sums.to(type == at::kDouble ? at::kDouble : at::kFloat).contiguous();
+    call.log_sum_exp = kept_sums.const_data_ptr();
+    prepared_masks const prepared(scores, call.shape, masks);
+    call.masks = prepared.parts;
+    call.dropout = prepared_dropout(seed, p, scores, kept_seed);
+    call.scale = is_zero ? 1 : scale;
+    call.times = of_bias ? 1 / call.scale : 1;
+    at::Tensor const dx = at::empty(scores.sizes(), scores.options().dtype(out_dtype.value_or(scores.scalar_type())));
+    call.gradients_type = element_of(dx, "out_dtype");
+    call.gradients = dx.mutable_data_ptr();
+    if (dx.numel() > 0) run.dropout_backward(call);
     return dx;
 }
 

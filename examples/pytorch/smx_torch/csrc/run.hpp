@@ -36,6 +36,26 @@ struct any_output {
     }
 };
 
+// The same times a number.
+struct multiplied_output {
+    any_output output;
+    double times;
+
+    struct row {
+        any_output::row stored;
+        double times;
+
+        template <int Width, class Compute>
+        SMX_HD void store(int col, smx::pack<Compute, Width> values) const {
+            SMX_UNROLL
+            for (int i = 0; i < Width; ++i) values[i] *= static_cast<Compute>(times);
+            stored.template store<Width>(col, values);
+        }
+    };
+
+    SMX_HD row bind(smx::row_id id) const { return {output.bind(id), times}; }
+};
+
 // The log-sum-exp of each row, where it is wanted.
 struct any_sums {
     void* data;
@@ -69,6 +89,24 @@ smx::status run_backward(Place const& place, backward_call const& c) {
     auto const usual = [&](auto const& mask) { return place.backward(y, dy, factor, mask, smx::gradients(static_cast<Element*>(c.gradients))); };
     auto const any = [&](any_mask const& mask) { return place.backward(y, dy, factor, mask, any_output{c.gradients, c.gradients_type}); };
     return with_mask<Element>(c.masks, c.shape, c.gradients_type == type_of<Element>, usual, any);
+}
+
+inline auto dropout_of(dropout_parts const& given) { return smx::dropout(given.probability, given.seed, given.seed + 1); }
+
+// With a dropout there is the general mask alone.
+template <class Element, class Place>
+smx::status run_dropout(Place const& place, forward_call const& c) {
+    return place.forward(smx::scores(static_cast<Element const*>(c.scores.data), c.shape, c.scores.step), smx::fixed_scale(c.scale), any_mask(c.masks),
+                         smx::dropped(any_output{c.probabilities, c.probabilities_type}, dropout_of(c.dropout)), c.when_empty, any_sums{c.log_sum_exp});
+}
+
+template <class Element, class Place>
+smx::status run_dropout_backward(Place const& place, dropout_backward_call const& c) {
+    auto const x = smx::scores(static_cast<Element const*>(c.scores.data), c.shape, c.scores.step);
+    auto const y = smx::recomputed_probabilities(x, static_cast<smx::compute_of<Element> const*>(c.log_sum_exp));
+    auto const dy = smx::incoming_gradients(static_cast<Element const*>(c.incoming.data), c.incoming.step);
+    return place.backward(y, smx::dropped(dy, dropout_of(c.dropout)), smx::fixed_scale(c.scale), any_mask(c.masks),
+                          multiplied_output{{c.gradients, c.gradients_type}, c.times});
 }
 
 }  // namespace smx_torch

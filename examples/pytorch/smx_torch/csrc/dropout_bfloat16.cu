@@ -1,0 +1,5 @@
+// The kernels of both passes behind a dropout for scores of bfloat16.
+#include "dropout.cuh"
+
+template smx::status smx_torch::dropout_on_gpu<smx::bfloat16>(cudaStream_t, smx_torch::forward_call const&);
+template smx::status smx_torch::dropout_backward_on_gpu<smx::bfloat16>(cudaStream_t, smx_torch::dropout_backward_call const&);
