@@ -15,6 +15,8 @@ struct no_output {
         }
         template <int Width, class Compute>
         SMX_HD void store_whole(bool, int, pack<Compute, Width> const&) const {}
+        template <int Width, class Compute>
+        SMX_HD void store_in_pieces(int, pack<Compute, Width> const&) const {}
         SMX_HD row from(int) const { return {}; }
     };
     SMX_HD row bind(row_id) const { return {}; }
