@@ -11,26 +11,19 @@
 
 #include "smx/launch_backward.cuh"
 
-#include "device/support.cuh"
+#include "device/calls.cuh"
 #include "support/gradient_sums.hpp"
 
 namespace {
 
+using device::automatic;
 using device::device_array;
+using device::launch_backward_as;
 using device::stream;
 using support::shape4;
 using support::sums_options;
 
-class backward_sums : public ::testing::Test {
-protected:
-    void SetUp() override {
-        std::string const why = device::why_no_gpu();
-        if (!why.empty()) GTEST_SKIP() << why;
-        (void)cudaGetLastError();
-        ASSERT_TRUE(smx::find_limits(limits));
-    }
-    smx::device_limits limits;
-};
+class backward_sums : public device::gpu_test {};
 
 // The masks of mask_cases.hpp, of memory on the GPU.
 struct none : support::no_mask_case {
@@ -72,17 +65,6 @@ struct placed {
     T* data() const { return memory.data() + offset; }
 };
 
-struct automatic {};
-
-template <class Kernel, class... Arguments>
-smx::status launch_as(Arguments const&... arguments) {
-    if constexpr (smx::same_type<Kernel, automatic>) {
-        return smx::launch_auto_backward(arguments...);
-    } else {
-        return smx::launch_backward<Kernel>(arguments...);
-    }
-}
-
 template <class Kernel, class Case, class Y, class Dy = Y, class Dx = Y, class Db = float>
 void expect_sums(shape4 const& shape, sums_options const& options, unsigned long long seed) {
     support::summed_call<Case, Y, Dy, Dx, Db> call(shape, options, seed);
@@ -97,7 +79,7 @@ void expect_sums(shape4 const& shape, sums_options const& options, unsigned long
     for (Db* target : {again.data(), db.data()}) {
         dy.upload(call.dy.data());
         Dx* const into = options.in_place ? reinterpret_cast<Dx*>(dy.data()) : dx.data();
-        smx::status const s = launch_as<Kernel>(
+        smx::status const s = launch_backward_as<Kernel>(
             smx::launch_place(on.get()), smx::saved_probabilities(y.data(), call.extents(), call.step()),
             smx::incoming_gradients(dy.data(), call.step()), smx::fixed_scale(options.factor),
             Case::on_device(call.material, biases.data()), smx::gradients(into, call.step()),

@@ -8,30 +8,23 @@
 #include <string>
 #include <vector>
 
-#include "device/support.cuh"
+#include "device/calls.cuh"
 #include "smx/smx.cuh"
 #include "support/data.hpp"
 #include "support/gradient.hpp"
 
 namespace {
 
+using device::automatic;
 using device::device_array;
+using device::launch_backward_as;
 using device::stream;
 using support::index;
 using support::shape4;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-class backward : public ::testing::Test {
-protected:
-    void SetUp() override {
-        std::string const why = device::why_no_gpu();
-        if (!why.empty()) GTEST_SKIP() << why;
-        (void)cudaGetLastError();
-        ASSERT_TRUE(smx::find_limits(limits));
-    }
-    smx::device_limits limits;
-};
+class backward : public device::gpu_test {};
 
 // What the masks of a shape are made of, here and on the GPU: lengths [batch], flags [batch, 1, queries, keys], biases
 // [1, heads, queries, keys], some of them -infinity.
@@ -110,18 +103,6 @@ struct all_four {
     }
 };
 
-// In place of a kernel: let the library choose.
-struct automatic {};
-
-template <class Kernel, class... Arguments>
-smx::status launch_as(Arguments const&... arguments) {
-    if constexpr (smx::same_type<Kernel, automatic>) {
-        return smx::launch_auto_backward(arguments...);
-    } else {
-        return smx::launch_backward<Kernel>(arguments...);
-    }
-}
-
 struct places {
     std::size_t y = 0, dy = 0, dx = 0;  // in elements from the start of an allocation, before which canaries stand
     index padding = 0;                  // elements between rows
@@ -174,10 +155,10 @@ void expect_gradients(shape4 const& shape, places const& at = {}, unsigned long 
         at.in_place ? reinterpret_cast<Dx*>(device_dy.data() + margin + at.dy) : device_dx.data() + margin + at.dx;
 
     stream on;
-    smx::status const s = launch_as<Kernel>(smx::launch_place(on.get()),
-                                            smx::saved_probabilities(device_y.data() + margin + at.y, extents, step),
-                                            smx::incoming_gradients(device_dy.data() + margin + at.dy, step),
-                                            smx::fixed_scale(factor), Case::mask(m), smx::gradients(dx, step));
+    smx::status const s = launch_backward_as<Kernel>(
+        smx::launch_place(on.get()), smx::saved_probabilities(device_y.data() + margin + at.y, extents, step),
+        smx::incoming_gradients(device_dy.data() + margin + at.dy, step), smx::fixed_scale(factor), Case::mask(m),
+        smx::gradients(dx, step));
     ASSERT_TRUE(s.ok()) << smx::sentence(s).text;
     ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "device/support.cuh"
+#include "device/calls.cuh"
 #include "smx/smx.cuh"
 #include "support/data.hpp"
 #include "support/dropout_reference.hpp"
@@ -22,7 +22,10 @@
 
 namespace {
 
+using device::automatic;
 using device::device_array;
+using device::launch_as;
+using device::launch_backward_as;
 using device::stream;
 using support::index;
 using support::stored;
@@ -30,16 +33,7 @@ using support::stored;
 constexpr unsigned long long seed = 0x0123456789abcdefULL, offset = 9;
 constexpr double p = 0.2;
 
-class dropout : public ::testing::Test {
-protected:
-    void SetUp() override {
-        std::string const why = device::why_no_gpu();
-        if (!why.empty()) GTEST_SKIP() << why;
-        (void)cudaGetLastError();
-        ASSERT_TRUE(smx::find_limits(limits));
-    }
-    smx::device_limits limits;
-};
+class dropout : public device::gpu_test {};
 
 #if SMX_TEST_HAS_CURAND
 __global__ void draw_both(unsigned* ours, unsigned* theirs) {
@@ -65,26 +59,6 @@ TEST_F(dropout, draws_what_curand_draws) {
     EXPECT_EQ(ours.download(), theirs.download());
 }
 #endif
-
-// In place of a kernel: let the library choose.
-struct automatic {};
-
-template <class Kernel, class... Arguments>
-smx::status launch_as(Arguments const&... arguments) {
-    if constexpr (smx::same_type<Kernel, automatic>) {
-        return smx::launch_auto(arguments...);
-    } else {
-        return smx::launch<Kernel>(arguments...);
-    }
-}
-template <class Kernel, class... Arguments>
-smx::status launch_backward_as(Arguments const&... arguments) {
-    if constexpr (smx::same_type<Kernel, automatic>) {
-        return smx::launch_auto_backward(arguments...);
-    } else {
-        return smx::launch_backward<Kernel>(arguments...);
-    }
-}
 
 // y is what is stored beside it times 1 / (1 - p) or 0, as the CPU draws, with nothing written round either; and the
 // scores begin at any element.

@@ -8,48 +8,22 @@
 #include <string>
 #include <vector>
 
-#include "device/support.cuh"
+#include "device/calls.cuh"
 #include "smx/smx.cuh"
 #include "support/data.hpp"
 #include "support/logarithms.hpp"
 
 namespace {
 
+using device::automatic;
 using device::device_array;
+using device::launch_as;
+using device::launch_backward_as;
 using device::stream;
 using support::index;
 using support::stored;
 
-class log_softmax : public ::testing::Test {
-protected:
-    void SetUp() override {
-        std::string const why = device::why_no_gpu();
-        if (!why.empty()) GTEST_SKIP() << why;
-        (void)cudaGetLastError();
-        ASSERT_TRUE(smx::find_limits(limits));
-    }
-    smx::device_limits limits;
-};
-
-// In place of a kernel: let the library choose.
-struct automatic {};
-
-template <class Kernel, class... Arguments>
-smx::status launch_as(Arguments const&... arguments) {
-    if constexpr (smx::same_type<Kernel, automatic>) {
-        return smx::launch_auto(arguments...);
-    } else {
-        return smx::launch<Kernel>(arguments...);
-    }
-}
-template <class Kernel, class... Arguments>
-smx::status launch_backward_as(Arguments const&... arguments) {
-    if constexpr (smx::same_type<Kernel, automatic>) {
-        return smx::launch_auto_backward(arguments...);
-    } else {
-        return smx::launch_backward<Kernel>(arguments...);
-    }
-}
+class log_softmax : public device::gpu_test {};
 
 template <class T>
 constexpr auto arithmetic_for = sizeof(smx::compute_of<T>) == 8 ? support::arithmetic::in_double
