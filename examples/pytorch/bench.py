@@ -260,13 +260,20 @@ def draw(report, file):
     figure.savefig(file, metadata={"Date": None})
 
 
+def keep(report, folder):
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "bench.json").write_text(json.dumps(report, indent=1))
+
+
 def measure(options):
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu" and not options.is_try:
         sys.exit("bench.py: PyTorch finds no GPU here; --try runs tiny shapes on the CPU")
     clock = Clock(device, options.is_try)
     report = {"device": torch.cuda.get_device_name() if device == "cuda" else "CPU", "torch": torch.__version__, "cuda": torch.version.cuda,
-              "date": datetime.date.today().isoformat(), "operator": {}, "attention": {}}
+              "date": datetime.date.today().isoformat(), "operator": {}, "attention": {}, "calls": {}}
+    keep(report, options.out)
     for case in cases:
         if not re.search(options.filter, case.name):
             continue
@@ -275,6 +282,7 @@ def measure(options):
         print(case.name, flush=True)
         report["operator"][case.name] = operator(case, clock, device)
         report["attention"][case.name] = attention(case, clock, device)
+        keep(report, options.out)  # what a run that is cut off has measured
     report["calls"] = calls(clock, device)
     return report
 
@@ -289,9 +297,8 @@ def main():
     report = json.loads(options.measured.read_text()) if options.measured else measure(options)
     text = as_markdown(report)
     print(text)
+    keep(report, options.out)
     if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "bench.json").write_text(json.dumps(report, indent=1))
         (options.out / "bench.md").write_text(text)
         draw(report, options.out / "bench.svg")
 
