@@ -38,9 +38,9 @@ struct dropped_output_row {
         kept.apply(some, first + col);
         row.template store<Width>(col, some);
     }
-    // Where all packs of a lane are whole counters, too.
-    template <int Width>
-    SMX_HD auto takes_whole() const -> decltype(some<Row>().template takes_whole<Width>() && some<Undropped>().template takes_whole<Width>()) {
+    // Where all packs of a lane are whole counters, too. Not there, where one of the rows does not say.
+    template <int Width, class First = Row, class Second = Undropped>
+    SMX_HD auto takes_whole() const -> decltype(some<First>().template takes_whole<Width>() && some<Second>().template takes_whole<Width>()) {
         return row.template takes_whole<Width>() && undropped.template takes_whole<Width>() && Kept::template are_counters<Width>(first);
     }
     template <int Width, class Compute>
