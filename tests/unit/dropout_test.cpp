@@ -226,4 +226,23 @@ TEST(dropout, of_an_output) {
     expect_stores<smx::half, smx::hidden::zeros>();
 }
 
+// Whole packs go through a dropout where both of its outputs take them; an output of the user's own is asked no such
+// thing.
+struct own_output {
+    template <int Width, class Compute>
+    void store(smx::row_id, int, smx::pack<Compute, Width> const&) const {}
+};
+template <class Output>
+constexpr bool takes_whole_packs(Output const&) {
+    return smx::detail::has_whole_packs<decltype(smx::detail::output_row(smx::some<Output>(), smx::row_id())), 8>;
+}
+TEST(dropout, of_outputs_with_and_without_whole_packs) {
+    auto const dropout = smx::dropout(0.1, 1, 2);
+    smx::dense_output<float> const dense(nullptr, {0, 0, 8, 1});
+    EXPECT_TRUE(takes_whole_packs(smx::dropped(dense, dropout)));
+    EXPECT_TRUE(takes_whole_packs(smx::dropped(dense, dropout, dense)));
+    EXPECT_FALSE(takes_whole_packs(smx::dropped(own_output(), dropout)));
+    EXPECT_FALSE(takes_whole_packs(smx::dropped(dense, dropout, own_output())));
+}
+
 }  // namespace
