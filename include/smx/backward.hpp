@@ -53,10 +53,6 @@ template <class Input, class Sum, normalized To>
 void complete(recomputed_input<Input, Sum, To>& y, extents shape) {
     detail::complete(y.scores, shape);
 }
-template <class Input, class Sum, normalized To>
-constexpr bool asks_index_alone(recomputed_input<Input, Sum, To> const& y) {
-    return detail::asks_index_alone(y.scores);
-}
 
 // Saved probabilities are y in a status, the scores of others x.
 template <class Input>
@@ -96,6 +92,7 @@ auto make_backward_operands(shaped_input<Input> const& y, Gradient const& dy, Fa
                                                  "gradients(dx), comes last");
     static_assert(!is_dropped<Input> && !is_dropped<Output>, "what is dropped in a backward pass is the gradient that comes in: write "
                                                              "dropped(incoming_gradients(dy), dropout(...))");
+    static_assert(!is_dropped<Gradient> || !is_of_logarithms<Input>, "a dropout makes probabilities 0, which no logarithm of theirs is");
     detail::are_parts<Factor, Mask>();
     Input input = y.input;
     Gradient gradient = dy;

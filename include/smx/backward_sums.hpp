@@ -8,7 +8,7 @@ SMX_BEGIN
 // The gradient of an additive bias: that of the scores without the scale, summed over every axis along which db repeats, in the order of the rows'
 // index, in float, or double where y or dy is. Written, not added to; 0 in what is hidden from all rows it is a sum over.
 // Shape     db: `step` elements apart, as the bias; stride 0: summed over, as broadcast({1, heads, queries, keys}) says of an axis of length 1; key
-//           stride 0 or 1; packed as the scores when left out. Any floating-point type; not where anything else of the call is
+//           stride 0 or 1; packed as the scores when left out. Any floating-point type; nowhere that anything else of the call is
 // Cost      one write; nothing else is read, and no other memory needed. One group of lanes runs all rows that share a row of db: fewer rows of
 //           db than groups that fill the GPU leave the rest of it idle
 template <class Element>
@@ -209,7 +209,7 @@ status check_besides(Each const& o) {
 }  // namespace detail
 
 // Whether a backward call that adds up is right, without running it.
-// Errors    as of one that does not; db and the scale's gradients also where they overlap anything else of the call
+// Errors    as of one that does not; db and the scale's gradients also where they overlap y or x, dy, dx or each other; masks and log-sum-exps are the caller's to keep apart
 template <class Each, class Bias, class Scale>
 status check(summed_operands<Each, Bias, Scale> const& o) {
     if (status const s = detail::check_shape(o.shape); !s) return s;

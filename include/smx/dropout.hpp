@@ -47,7 +47,7 @@ struct dropout_row {
     fixed_scale scale;
 
     // Each of the columns from `col` on times 1 / (1 - p), or 0.
-    // Cost      one counter for 8 columns that begin at a multiple of 8; one more where they begin elsewhere
+    // Cost      one counter a pack of up to 8 columns; one more where 8 begin at no multiple of 8
     template <int Width, class Compute>
     SMX_HD void apply(pack<Compute, Width>& values, int col) const {
         constexpr int at_once = Width < 8 ? Width : 8;

@@ -163,6 +163,10 @@ template <class Element>
 constexpr bool asks_index_alone(dense_input<Element> const& x) {
     return x.row_step != 0;
 }
+template <class Input, class Sum, normalized To>
+constexpr bool asks_index_alone(recomputed_input<Input, Sum, To> const& y) {
+    return asks_index_alone(y.scores);
+}
 template <class Element, hidden Hidden, normalized To>
 constexpr bool asks_index_alone(dense_output<Element, Hidden, To> const& y) {
     return y.row_step != 0;

@@ -196,7 +196,7 @@ SMX_HD int head_of(Input const& input, row_id id) {
 // What happens to columns that a mask's structure hides.
 enum class hidden {
     zeros,  // written as 0, or as its logarithm
-    keep,   // outside the span of the mask: left as they are; an empty row is left whole
+    keep,   // outside the span of the mask: left as they are; an empty row of a forward pass is left whole
 };
 
 // What a row is normalised to.

@@ -197,4 +197,17 @@ TEST(backward, arithmetic_is_in_the_wider_type) {
     EXPECT_EQ(computes_in(1.0, smx::bfloat16{}), sizeof(double));
 }
 
+// Rows that lie one behind the other are found by their index, whether y was kept or is made again: no division.
+TEST(backward, rows_by_index_alone) {
+    float x[8] = {}, sums[2] = {}, dx[8] = {};
+    smx::extents const shape(2, 1, 1, 4);
+    auto const batch_of_last = [&](auto const& y) {
+        auto const o = smx::make_backward_operands(y, smx::incoming_gradients(x), smx::fixed_scale(1), smx::no_mask{},
+                                                   smx::gradients(dx));
+        return o.row(1).batch;
+    };
+    EXPECT_EQ(batch_of_last(smx::saved_probabilities(x, shape)), 0);
+    EXPECT_EQ(batch_of_last(smx::recomputed_probabilities(smx::scores(x, shape), sums)), 0);
+}
+
 }  // namespace

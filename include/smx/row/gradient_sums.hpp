@@ -167,8 +167,8 @@ struct chunk_sums : column_sums<Tile> {
     SMX_HD void end(Group&) {}
 };
 
-// The gradient of a row's scale, from the scores: what is not finite in hidden columns counts as nothing, and so does a score of -inf, whose
-// probability is 0.
+// The gradient of a row's scale, from the scores: what is not finite in hidden columns counts as nothing, and so does an infinite score, whose
+// probability is 0 or NaN.
 struct no_score_sums {
     static constexpr bool of_scores = false;
 };
@@ -188,12 +188,12 @@ struct score_sums {
         x.for_live_registers([&](int p) {
             auto const& xs = widen<compute>(x.middle[p]);
             SMX_UNROLL
-            for (int i = 0; i < Tile::vec; ++i) scores.middle[p][i] = finite_or_nan(xs[i]);
+            for (int i = 0; i < Tile::vec; ++i) scores.middle[p][i] = without_infinity(xs[i]);
         });
         if (!x.has_edges()) return;
         int const edges = x.edges_to_visit();
         SMX_UNROLL
-        for (int i = 0; i < edges; ++i) scores.edge[i] = finite_or_nan(x.edge[i]);
+        for (int i = 0; i < edges; ++i) scores.edge[i] = without_infinity(x.edge[i]);
     }
     // Requires  what is hidden is 0 in y and dy
     template <class Derivative, class Probabilities, class Beside, class Selection>
@@ -226,7 +226,7 @@ struct score_sums {
     }
 
 private:
-    static SMX_HD compute finite_or_nan(compute score) { return score == neg_inf<compute>() ? compute(0) : score; }
+    static SMX_HD compute without_infinity(compute score) { return score == neg_inf<compute>() || score == -neg_inf<compute>() ? compute(0) : score; }
 };
 
 template <class Columns, class Scores>

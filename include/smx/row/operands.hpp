@@ -45,7 +45,9 @@ struct backward_operands {
     static constexpr int element_bytes = element_bytes_of<Input>;
     using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
     static constexpr bool draws = is_dropped<Gradient>;
-    using stored_type = chosen_type<draws || is_recomputed<Input>, compute, detail::stored_of<Gradient>>;
+    // As it is stored, where y may wait so too.
+    using stored_type = chosen_type<draws || is_recomputed<Input> || sizeof(detail::stored_of<Input>) != sizeof(detail::stored_of<Gradient>), compute,
+                                    detail::stored_of<Gradient>>;
 
     row_list rows;
     Input input;
