@@ -127,7 +127,7 @@ SMX_HD void load_part(Group& g, Tile& t, Input const& input, row_id row, Seen& s
 // span, what the mask will want to know of these columns is read meanwhile.
 // Requires  part within [0, row.cols), at most Tile::capacity columns beyond its head, and starting at 0 or where a pack may start
 // Callers   all lanes of g
-// Gives     slots that are not loaded hold -inf, or 0 where a bias is awaited, or are never looked at
+// Gives     slots that are not loaded hold -inf, or 0 where a bias is awaited or terms are kept, or are never looked at
 // Cost      one read of what can be visible
 template <class Group, class Tile, class Input>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval span, interval part) {

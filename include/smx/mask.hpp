@@ -52,7 +52,7 @@ SMX_HD Compute biased(Compute score, Compute bias) {
     return is_hiding(bias) ? bias : score + bias;
 }
 
-// What stands for hidden columns: scores of -inf, or terms of 0.
+// What stands for hidden scores.
 template <class Compute, int Width>
 SMX_HD pack<Compute, Width> nothing_of(pack<Compute, Width> const&) {
     return filled_pack<Width>(neg_inf<Compute>());
