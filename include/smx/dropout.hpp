@@ -50,18 +50,7 @@ struct dropout_row {
     // Cost      one counter a pack of up to 8 columns; one more where 8 begin at no multiple of 8
     template <int Width, class Compute>
     SMX_HD void apply(pack<Compute, Width>& values, int col) const {
-        constexpr int at_once = Width < 8 ? Width : 8;
-        if (!drops) return;
-        Compute const by = scale.template value<Compute>(row_id());
-        SMX_UNROLL
-        for (int c = 0; c < Width; c += at_once) {
-            auto const drawn = draws<at_once>(static_cast<unsigned>(col + c));
-            SMX_UNROLL
-            for (int i = 0; i < at_once; ++i) {
-                Compute const kept = rounded_product(values[c + i], by);
-                values[c + i] = drawn.is_above(i, last) ? kept : Compute(0);  // a choice: what is dropped may be NaN
-            }
-        }
+        if (drops) keep<Width>(values, [&](int c) { return draws<at_once<Width>>(static_cast<unsigned>(col + c)); });
     }
 
     // Whether packs of a row, one of which begins at col, are whole counters: apply_counters() does the same then, without a branch, so that the
@@ -72,20 +61,27 @@ struct dropout_row {
     }
     template <int Width, class Compute>
     SMX_HD void apply_counters(pack<Compute, Width>& values, int col) const {
-        constexpr int at_once = Width < 8 ? Width : 8;
+        keep<Width>(values, [&](int c) { return detail::column_draws{philox({{static_cast<unsigned>(col + c) / 8, row, offset, high}}, key), {}}; });
+    }
+
+private:
+    template <int Width>
+    static constexpr int at_once = Width < 8 ? Width : 8;
+
+    template <int Width, class Compute, class Draws>
+    SMX_HD void keep(pack<Compute, Width>& values, Draws const& draws_from) const {
         Compute const by = scale.template value<Compute>(row_id());
         SMX_UNROLL
-        for (int c = 0; c < Width; c += at_once) {
-            detail::column_draws const drawn{philox({{static_cast<unsigned>(col + c) / 8, row, offset, high}}, key), {}};
+        for (int c = 0; c < Width; c += at_once<Width>) {
+            detail::column_draws const drawn = draws_from(c);
             SMX_UNROLL
-            for (int i = 0; i < at_once; ++i) {
+            for (int i = 0; i < at_once<Width>; ++i) {
                 Compute const kept = rounded_product(values[c + i], by);  // by 1, if nothing drops
-                values[c + i] = drawn.is_above(i, last) | !drops ? kept : Compute(0);
+                values[c + i] = drawn.is_above(i, last) | !drops ? kept : Compute(0);  // a choice: what is dropped may be NaN
             }
         }
     }
 
-private:
     // A counter gives the draws of eight columns that begin at a multiple of eight.
     template <int Width>
     SMX_HD detail::column_draws draws(unsigned col) const {
