@@ -21,21 +21,29 @@ protected:
     smx::device_limits limits;
 };
 
-// In place of a kernel: let the library choose.
-struct automatic {};
+// In place of a kernel: let the library choose, among all or, where a test has no time to compile them, among some.
+template <class Choice>
+struct automatic_among {
+    using choice = Choice;
+};
+using automatic = automatic_among<smx::every_kernel>;
+template <class Kernel>
+inline constexpr bool is_automatic = false;
+template <class Choice>
+inline constexpr bool is_automatic<automatic_among<Choice>> = true;
 
 template <class Kernel, class... Arguments>
 smx::status launch_as(Arguments const&... arguments) {
-    if constexpr (smx::same_type<Kernel, automatic>) {
-        return smx::launch_auto(arguments...);
+    if constexpr (is_automatic<Kernel>) {
+        return smx::launch_auto<typename Kernel::choice>(arguments...);
     } else {
         return smx::launch<Kernel>(arguments...);
     }
 }
 template <class Kernel, class... Arguments>
 smx::status launch_backward_as(Arguments const&... arguments) {
-    if constexpr (smx::same_type<Kernel, automatic>) {
-        return smx::launch_auto_backward(arguments...);
+    if constexpr (is_automatic<Kernel>) {
+        return smx::launch_auto_backward<typename Kernel::choice>(arguments...);
     } else {
         return smx::launch_backward<Kernel>(arguments...);
     }
