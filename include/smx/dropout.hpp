@@ -77,7 +77,8 @@ private:
             SMX_UNROLL
             for (int i = 0; i < at_once<Width>; ++i) {
                 Compute const kept = rounded_product(values[c + i], by);  // by 1, if nothing drops
-                values[c + i] = drawn.is_above(i, last) | !drops ? kept : Compute(0);  // a choice: what is dropped may be NaN
+                bool const keeps = drawn.is_above(i, last) | !drops;
+                values[c + i] = keeps ? kept : Compute(0);  // a choice: what is dropped may be NaN
             }
         }
     }
