@@ -85,12 +85,16 @@ inline constexpr int element_bytes_of<recomputed_input<Input, Sum, To>, void> = 
 
 namespace detail {
 
+// Another tile with the map of one, for terms or scores.
+template <class Tile, kept Kept = kept::terms, class Stored = typename Tile::compute>
+using tile_beside = tile<Tile::lanes, Tile::vec, Tile::packs, typename Tile::compute, Kept,
+                         !Tile::sees_parts ? hidden_packs::all_or_none : Tile::skips ? hidden_packs::skipped : hidden_packs::computed,
+                         product::until_weighed, Stored, Tile::fills_packs ? row_ends::in_packs : row_ends::single>;
+
 // What y waits in beside a tile of terms: another, or where it is made from scores, a tile of those.
 template <class Tile, class Input>
-using tile_of_y = tile<Tile::lanes, Tile::vec, Tile::packs, typename Tile::compute, is_recomputed<Input> ? kept::scores : kept::terms,
-                       !Tile::sees_parts ? hidden_packs::all_or_none : Tile::skips ? hidden_packs::skipped : hidden_packs::computed,
-                       product::until_weighed, chosen_type<Tile::is_stored, stored_of<Input>, typename Tile::compute>,
-                       Tile::fills_packs ? row_ends::in_packs : row_ends::single>;
+using tile_of_y = tile_beside<Tile, is_recomputed<Input> ? kept::scores : kept::terms,
+                              chosen_type<Tile::is_stored, stored_of<Input>, typename Tile::compute>>;
 
 }  // namespace detail
 

@@ -72,9 +72,13 @@ SMX_HD typename Tile::compute inner_product(Tile const& y, Beside const& dy) {
 //   of_columns   add(p, pack) and add_edge(i, number), which store_gradients gives the gradients without the factor
 //   in_chunks    begin(g, part, before) and end(g), round what store_gradients does to a chunk, also to one of which nothing is visible; of the
 //                chunks alone for which takes(chunk)
-struct no_sums {
-    static constexpr bool of_scores = false, of_columns = false, in_chunks = false;
+struct no_column_sums {
+    static constexpr bool of_columns = false, in_chunks = false;
 };
+struct no_score_sums {
+    static constexpr bool of_scores = false;
+};
+struct no_sums : no_column_sums, no_score_sums {};
 
 // Writes dx, with inner the sum of the terms over the whole row; in what is hidden 0, whatever factor and inner are.
 // Requires  the span that load_pair was given

@@ -11,12 +11,6 @@ SMX_BEGIN
 
 namespace detail {
 
-// A tile of numbers to add up, with the map of another.
-template <class Tile>
-using sums_beside = tile<Tile::lanes, Tile::vec, Tile::packs, typename Tile::compute, kept::terms,
-                         !Tile::sees_parts ? hidden_packs::all_or_none : Tile::skips ? hidden_packs::skipped : hidden_packs::computed,
-                         product::until_weighed, typename Tile::compute, Tile::fills_packs ? row_ends::in_packs : row_ends::single>;
-
 // The sum of all that one lane holds.
 template <class Tile>
 SMX_HD typename Tile::compute sum_of(Tile const& t) {
@@ -95,15 +89,12 @@ SMX_HD auto in_phase(recomputed_input<Input, void, normalized::logarithms> const
 }  // namespace detail
 
 // Sums of columns: the gradients of rows, a column each, in the registers that hold them.
-struct no_column_sums {
-    static constexpr bool of_columns = false, in_chunks = false;
-};
 template <class Tile>
 struct column_sums {
     static constexpr bool of_columns = true, in_chunks = false;
     using compute = typename Tile::compute;
 
-    detail::sums_beside<Tile> columns;
+    detail::tile_beside<Tile> columns;
 
     // Columns `part` of a row, of which `before` come before the first pack.
     template <class Group>
@@ -169,15 +160,12 @@ struct chunk_sums : column_sums<Tile> {
 
 // The gradient of a row's scale, from the scores: what is not finite in hidden columns counts as nothing, and so does an infinite score, whose
 // probability is 0 or NaN.
-struct no_score_sums {
-    static constexpr bool of_scores = false;
-};
 template <class Tile>
 struct score_sums {
     static constexpr bool of_scores = true;
     using compute = typename Tile::compute;
 
-    detail::sums_beside<Tile> scores;
+    detail::tile_beside<Tile> scores;
     compute with_terms, with_probabilities;
     compute gradient;  // after finish()
 
