@@ -1,6 +1,7 @@
 // backward_sums.hpp: a backward call that adds up is put together and checked on the host: each bad argument by its
 // name, what it must be and what it was.
 #include "smx/backward_sums.hpp"
+#include "support/refused.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +11,8 @@ namespace {
 
 using smx::errc;
 using smx::int64;
+using support::expect_refused;
+using support::odd;
 
 // A call that is right, to be spoilt one argument at a time.
 struct call {
@@ -32,17 +35,6 @@ struct call {
     }
 };
 
-void expect_refused(smx::status const& s, errc code, char const* argument, int64 actual) {
-    EXPECT_EQ(s.code, code) << smx::sentence(s).text;
-    EXPECT_STREQ(s.argument, argument) << smx::sentence(s).text;
-    EXPECT_EQ(s.actual, actual) << smx::sentence(s).text;
-    EXPECT_NE(std::strlen(s.requirement), 0U);
-}
-
-template <class T>
-T* odd(T* pointer) {
-    return reinterpret_cast<T*>(reinterpret_cast<unsigned long long>(pointer) + 1);
-}
 int64 address(void const* pointer) { return static_cast<int64>(reinterpret_cast<unsigned long long>(pointer)); }
 
 TEST(backward_sums, a_right_call_is_right) {

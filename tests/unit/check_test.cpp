@@ -1,5 +1,6 @@
 // check.hpp: every bad input is refused by the name of its argument, with what it must be and what it was.
 #include "smx/check.hpp"
+#include "support/refused.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +13,8 @@ namespace {
 
 using smx::errc;
 using smx::int64;
+using support::expect_refused;
+using support::odd;
 
 constexpr int64 most = std::numeric_limits<int64>::max();
 
@@ -32,23 +35,6 @@ struct call {
     }
 };
 
-void expect_refused(smx::status const& s, errc code, char const* argument, int64 actual) {
-    char sentence[256];
-    smx::message(s, sentence, sizeof sentence);
-    EXPECT_EQ(s.code, code) << sentence;
-    EXPECT_STREQ(s.argument, argument) << sentence;
-    EXPECT_EQ(s.actual, actual) << sentence;
-    EXPECT_NE(std::strlen(s.requirement), 0U);
-}
-
-template <class T>
-T* odd(T* pointer) {
-    return reinterpret_cast<T*>(reinterpret_cast<char*>(pointer) + 1);
-}
-template <class T>
-T const* odd(T const* pointer) {
-    return reinterpret_cast<T const*>(reinterpret_cast<char const*>(pointer) + 1);
-}
 int64 address(void const* pointer) { return static_cast<int64>(reinterpret_cast<unsigned long long>(pointer)); }
 
 TEST(check, a_right_call_is_right) {
