@@ -29,36 +29,109 @@ struct dropped_output_row {
     Row row;
     Undropped undropped;
     Kept kept;
-    int first;  // column 0 of row and undropped
 
     template <int Width, class Compute>
     SMX_HD void store(int col, pack<Compute, Width> const& values) const {
         undropped.template store<Width>(col, values);
         pack<Compute, Width> some = values;
-        kept.apply(some, first + col);
+        kept.apply(some, col);
         row.template store<Width>(col, some);
     }
-    // Where all packs of a lane are whole counters, too. Not there, where one of the rows does not say.
+};
+
+// The packs of a lane of a tile, from its first one on; which columns they keep was drawn.
+template <class Row, class Undropped, class Kept, class Tile>
+struct drawn_packs {
+    Row row;
+    Undropped undropped;
+    Kept const& kept;
+    drawn_columns<Tile> const& drawn;
+    int first;  // column 0 of row and undropped
+
     template <int Width, class First = Row, class Second = Undropped>
     SMX_HD auto takes_whole() const -> decltype(some<First>().template takes_whole<Width>() && some<Second>().template takes_whole<Width>()) {
-        return row.template takes_whole<Width>() && undropped.template takes_whole<Width>() && Kept::template are_counters<Width>(first);
+        return row.template takes_whole<Width>() && undropped.template takes_whole<Width>();
     }
     template <int Width, class Compute>
     SMX_HD void store_whole(bool wanted, int col, pack<Compute, Width> const& values) const {
         undropped.template store_whole<Width>(wanted, col, values);
-        pack<Compute, Width> some = values;
-        kept.apply_counters(some, first + col);
-        row.template store_whole<Width>(wanted, col, some);
+        row.template store_whole<Width>(wanted, col, dropped(col, values));
     }
     template <int Width, class Compute>
     SMX_HD void store_in_pieces(int col, pack<Compute, Width> const& values) const {
-        store<Width>(col, values);
+        undropped.template store_in_pieces<Width>(col, values);
+        row.template store_in_pieces<Width>(col, dropped(col, values));
+    }
+    template <int Width, class Compute>
+    SMX_HD void store(int col, pack<Compute, Width> const& values) const {
+        undropped.template store<Width>(col, values);
+        row.template store<Width>(col, dropped(col, values));
+    }
+
+private:
+    template <int Width, class Compute>
+    SMX_HD pack<Compute, Width> dropped(int col, pack<Compute, Width> values) const {
+        static_assert(Width == Tile::vec, "what was drawn is asked for by packs");
+        int const p = col / Tile::distance(1);
+        if (p < Tile::packs) {
+            kept.apply_bits(values, drawn.of_pack(p));
+        } else {
+            kept.apply(values, first + col);
+        }
+        return values;
+    }
+};
+
+template <class Dropped, class Tile>
+struct drawn_output_row {
+    Dropped const& whole;
+    drawn_columns<Tile> const& drawn;
+
+    template <int Width, class Compute>
+    SMX_HD void store(int col, pack<Compute, Width> const& values) const {
+        whole.template store<Width>(col, values);
     }
     SMX_HD auto from(int col) const {
-        using row_type = decltype(from_column(row, col));
-        using undropped_type = decltype(from_column(undropped, col));
-        return dropped_output_row<row_type, undropped_type, Kept>{from_column(row, col), from_column(undropped, col), kept, first + col};
+        return packs(from_column(whole.row, col), from_column(whole.undropped, col), whole.kept, col);
     }
+
+private:
+    template <class Row, class Undropped, class Kept>
+    SMX_HD drawn_packs<Row, Undropped, Kept, Tile> packs(Row const& row, Undropped const& undropped, Kept const& kept, int first) const {
+        return {row, undropped, kept, drawn, first};
+    }
+};
+
+// An output behind a dropout for one tile of one row, whose columns are drawn when it covers them.
+template <class Output, class Tile>
+class drawn_output {
+public:
+    static constexpr hidden when_hidden = hidden_policy<Output>;
+
+    SMX_HD drawn_output(Output const& output, row_id id) : row_(output.bind(id)) {}
+    SMX_HD void fetch(Tile const& t) { drawn_.draw(t, row_.kept); }
+    SMX_HD auto bind(row_id) const { return drawn_output_row<row_type, Tile>{row_, drawn_}; }
+
+private:
+    using row_type = decltype(some<Output>().bind(some<row_id>()));
+    row_type row_;
+    drawn_columns<Tile> drawn_;
+};
+
+// What a dropout keeps of an input, of which a tile is loaded beside Tile.
+template <class Kept, class Tile>
+class drawn_input {
+public:
+    SMX_HD explicit drawn_input(Kept const& row) : kept_(row) {}
+    SMX_HD void fetch(Tile const& t) { drawn_.draw_seen(t, kept_); }
+    template <class Beside>
+    SMX_HD void drop(Beside& t) const {
+        smx::drop(t, kept_, drawn_);
+    }
+
+private:
+    Kept kept_;
+    drawn_columns<Tile> drawn_;
 };
 
 template <class Input, class = void>
@@ -79,11 +152,15 @@ struct dropped_output {
     static_assert(!wants_logarithms<Output> && !wants_logarithms<Undropped>, "a dropout makes probabilities 0, which no logarithm of theirs is");
     static_assert(same_type<Undropped, no_output> || hidden_policy<Undropped> == when_hidden, "both outputs leave what is hidden, or neither does");
 
+    template <class Tile>
+    SMX_HD auto ahead(row_id id) const {
+        return detail::drawn_output<dropped_output, Tile>(*this, id);
+    }
     SMX_HD auto bind(row_id id) const {
         using row = decltype(detail::output_row(output, id));
         using undropped_row = decltype(detail::output_row(undropped, id));
         using kept_type = decltype(dropout.bind(id));
-        return detail::dropped_output_row<row, undropped_row, kept_type>{detail::output_row(output, id), detail::output_row(undropped, id), dropout.bind(id), 0};
+        return detail::dropped_output_row<row, undropped_row, kept_type>{detail::output_row(output, id), detail::output_row(undropped, id), dropout.bind(id)};
     }
 };
 
@@ -98,8 +175,8 @@ struct dropped_input {
 
     SMX_HD auto bind(row_id id) const { return detail::input_row(input, id); }
     template <class Tile>
-    SMX_HD void drop(Tile& t, row_id row) const {
-        smx::drop(t, dropout.bind(row));
+    SMX_HD auto ahead(row_id id) const {
+        return detail::drawn_input<decltype(dropout.bind(id)), Tile>(dropout.bind(id));
     }
 };
 

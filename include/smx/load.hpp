@@ -1,7 +1,6 @@
 // Verb 1: bring what one lane holds of a row into its tile.
 #pragma once
 #include "fetched.hpp"
-#include "mask/read_ahead.hpp"
 
 SMX_BEGIN
 
@@ -61,16 +60,35 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
     if constexpr (Tile::behind_packs > 0) wait_for_copies();
 }
 
-SMX_HD interval span_of(interval span) { return span; }
-template <class Tile, class Seen>
-SMX_HD interval span_of(read_ahead<Tile, Seen> const& seen) {
-    return seen.span();
-}
-template <class Tile>
-SMX_HD void read_meanwhile(interval, Tile const&) {}
-template <class Tile, class Seen>
-SMX_HD void read_meanwhile(read_ahead<Tile, Seen>& seen, Tile const& t) {
-    seen.fetch(t);
+// A span, with nothing to be read beside it.
+struct span_alone {
+    interval visible;
+
+    SMX_HD interval span() const { return visible; }
+    template <class Tile>
+    SMX_HD void fetch(Tile const&) {}
+};
+// What a mask reads ahead, and what else is worked out meanwhile.
+template <class Seen, class Other>
+struct both_ahead {
+    Seen& seen;
+    Other& other;
+
+    SMX_HD interval span() const { return seen.span(); }
+    template <class Tile>
+    SMX_HD void fetch(Tile const& t) {
+        seen.fetch(t);
+        other.fetch(t);
+    }
+};
+
+template <class Tile, class Output, class Seen, class Target>
+SMX_HD decltype(auto) ahead_of(Seen& seen, [[maybe_unused]] Target& target) {
+    if constexpr (works_ahead<Output, Tile>) {
+        return both_ahead<Seen, Target>{seen, target};
+    } else {
+        return (seen);
+    }
 }
 
 // Groups that share a row in slices have slices() and slice(): how many, and which of them their lanes hold.
@@ -109,43 +127,43 @@ inline constexpr bool hears_of_loads = false;
 template <class Group>
 inline constexpr bool hears_of_loads<Group, always_void<decltype(some<Group>().loads_are_issued())>> = true;
 
-template <class Group, class Tile, class Input, class Seen>
-SMX_HD void load_part(Group& g, Tile& t, Input const& input, row_id row, Seen& seen, interval part) {
-    static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
-    auto const source = input_row(input, row);
-    t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, span_of(seen));
-    t.factor = typename Tile::compute(1);
-    load_covered(t, source, [&] {
-        read_meanwhile(seen, t);
-        if constexpr (hears_of_loads<Group>) g.loads_are_issued();
-    });
-}
+template <class Ahead>
+using spans = always_void<decltype(some<Ahead>().span())>;
 
 }  // namespace detail
 
-// Loads columns `part` of a row, as far as its span reaches; fixes the tile's map from slots to columns. With a read_ahead in place of the
-// span, what the mask will want to know of these columns is read meanwhile.
+// Loads columns `part` of a row, as far as its span reaches; fixes the tile's map from slots to columns. In place of the span it takes whatever has
+// span(), and fetch(tile) for what is to be read or worked out while the row is on its way, as a read_ahead.
 // Requires  part within [0, row.cols), at most Tile::capacity columns beyond its head, and starting at 0 or where a pack may start
 // Callers   all lanes of g
 // Gives     slots that are not loaded hold -inf, or 0 where a bias is awaited or terms are kept, or are never looked at
 // Cost      one read of what can be visible
+template <class Group, class Tile, class Input, class Ahead, class = detail::spans<Ahead>>
+SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, Ahead& ahead, interval part) {
+    static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
+    auto const source = detail::input_row(input, row);
+    t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, ahead.span());
+    t.factor = typename Tile::compute(1);
+    detail::load_covered(t, source, [&] {
+        ahead.fetch(t);
+        if constexpr (detail::hears_of_loads<Group>) g.loads_are_issued();
+    });
+}
 template <class Group, class Tile, class Input>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval span, interval part) {
-    detail::load_part(g, t, input, row, span, part);
-}
-template <class Group, class Tile, class Input, class Seen>
-SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, read_ahead<Tile, Seen>& seen, interval part) {
-    detail::load_part(g, t, input, row, seen, part);
+    detail::span_alone alone{span};
+    smx::load(g, t, input, row, alone, part);
 }
 
 // The whole row, or the group's slice of it.
+template <class Group, class Tile, class Input, class Ahead, class = detail::spans<Ahead>>
+SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, Ahead& ahead) {
+    smx::load(g, t, input, row, ahead, detail::part_of_row<Tile>(g, head_of<Tile::vec>(input, row), row));
+}
 template <class Group, class Tile, class Input>
 SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, interval span) {
-    smx::load(g, t, input, row, span, detail::part_of_row<Tile>(g, head_of<Tile::vec>(input, row), row));
-}
-template <class Group, class Tile, class Input, class Seen>
-SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, read_ahead<Tile, Seen>& seen) {
-    smx::load(g, t, input, row, seen, detail::part_of_row<Tile>(g, head_of<Tile::vec>(input, row), row));
+    detail::span_alone alone{span};
+    smx::load(g, t, input, row, alone);
 }
 
 SMX_END

@@ -109,32 +109,37 @@ SMX_HD void load_both_covered(Tile& a, First const& first, Beside& b, Second con
 
 }  // namespace detail
 
-// Loads columns `part` of two rows, as far as their span reaches; fixes the map of both tiles, which follows the first row. With a read_ahead in
-// place of the span, what the mask will want to know of these columns is read meanwhile.
+// Loads columns `part` of two rows, as far as their span reaches; fixes the map of both tiles, which follows the first row. Ahead: as load()
+// takes it.
 // Requires  part as load()
 // Callers   all lanes of g
 // Cost      one read of what can be visible; by single columns of the second row where its address differs from the first one's in their phase
-template <class Group, class Tile, class First, class Beside, class Second, class Seen>
-SMX_HD void load_pair(Group& g, Tile& a, First const& first, Beside& b, Second const& second, row_id row, Seen& seen, interval part) {
+template <class Group, class Tile, class First, class Beside, class Second, class Ahead>
+SMX_HD void load_pair(Group& g, Tile& a, First const& first, Beside& b, Second const& second, row_id row, Ahead& ahead, interval part) {
     static_assert(Group::size == Tile::lanes, "the tile is made for another number of lanes: write tile<Group::size, vec, packs>");
     static_assert(Beside::keeps == kept::terms && Beside::capacity == Tile::capacity && Beside::vec == Tile::vec && Beside::packs == Tile::packs,
                   "the second of two rows is loaded as terms of products, in a tile of the same size: write tile<lanes, vec, packs, compute, kept::terms>");
     using compute = typename Tile::compute;
     auto const bound = detail::input_row(second, row);
     auto const source = detail::row_in<compute>(detail::input_row(first, row));
-    a.cover(g.rank(), part, part.begin == 0 ? head_of<Tile::vec>(first, row) : 0, detail::span_of(seen));
+    a.cover(g.rank(), part, part.begin == 0 ? head_of<Tile::vec>(first, row) : 0, ahead.span());
     b.map = a.map;
     a.factor = b.factor = compute(1);
     detail::load_both_covered(a, source, b, detail::row_in<compute>(bound), detail::packs_may_start<Tile::vec>(bound, a.map.first), [&] {
-        detail::read_meanwhile(seen, a);
+        ahead.fetch(a);
         if constexpr (detail::hears_of_loads<Group>) g.loads_are_issued();
     });
 }
 
 // The whole rows, or the group's slice of them.
-template <class Group, class Tile, class First, class Beside, class Second, class Seen>
-SMX_HD void load_pair(Group& g, Tile& a, First const& first, Beside& b, Second const& second, row_id row, Seen& seen) {
-    smx::load_pair(g, a, first, b, second, row, seen, detail::part_of_row<Tile>(g, head_of<Tile::vec>(first, row), row));
+template <class Group, class Tile, class First, class Beside, class Second, class Ahead, class = detail::spans<Ahead>>
+SMX_HD void load_pair(Group& g, Tile& a, First const& first, Beside& b, Second const& second, row_id row, Ahead& ahead) {
+    smx::load_pair(g, a, first, b, second, row, ahead, detail::part_of_row<Tile>(g, head_of<Tile::vec>(first, row), row));
+}
+template <class Group, class Tile, class First, class Beside, class Second>
+SMX_HD void load_pair(Group& g, Tile& a, First const& first, Beside& b, Second const& second, row_id row, interval span) {
+    detail::span_alone alone{span};
+    smx::load_pair(g, a, first, b, second, row, alone);
 }
 
 SMX_END

@@ -24,9 +24,6 @@
 
 SMX_BEGIN
 
-template <int Width>
-inline constexpr unsigned all_bits = Width >= 32 ? ~0u : (1u << (Width % 32)) - 1u;
-
 // The lowest n bits, 0 <= n <= Width.
 template <int Width>
 SMX_HD unsigned bits_below(int n) {

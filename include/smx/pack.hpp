@@ -4,6 +4,10 @@
 
 SMX_BEGIN
 
+// A bit for each column of a pack.
+template <int Width>
+inline constexpr unsigned all_bits = Width >= 32 ? ~0u : (1u << (Width % 32)) - 1u;
+
 template <class Element, int Count>
 struct pack {
     Element data[Count];

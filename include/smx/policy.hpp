@@ -156,7 +156,8 @@ struct kernel_type {
         constexpr int most_threads = SMX_ARCH == 750 ? 1024 : 1536;
         constexpr int most_blocks = SMX_ARCH == 750 || SMX_ARCH == 860 || SMX_ARCH == 870 ? 16 : 24;
         constexpr int registers = 64 * 1024;  // of an SM
-        int const of_draws = row.differentiates ? 12 : 24;  // of a lane while it draws; 2048 columns of half 280 us (12: 298), gradients 400 us (24: 405)
+        // Of a lane that draws while its row, or two, are on their way. Gradients of 2048 columns of half 1.00 of the time without (4: 1.27).
+        int const of_draws = row.differentiates ? 12 : lanes < 64 && Vec * Packs * held_bytes <= 64 ? 8 : 0;
         int const undrawn = threads_wanted(row, compute_bytes, held_bytes);
         int const wanted = row.draws ? registers / (registers / undrawn + of_draws) : undrawn;
         int const fit = (wanted < most_threads ? wanted : most_threads) / Threads;

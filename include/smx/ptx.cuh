@@ -45,6 +45,22 @@ SMX_DEVICE unsigned short float_to_half(float x) {
     return bits;
 }
 
+#if SMX_ARCH >= 900
+// In each half of a word 1, where it is above that of `last`, or 0.
+SMX_DEVICE unsigned halves_above(unsigned word, unsigned last) {
+    unsigned above;
+    asm("{\n\t"
+        ".reg .b32 larger, past;\n\t"
+        "max.u16x2 larger, %1, %2;\n\t"
+        "sub.u32 past, larger, %2;\n\t"
+        "min.u16x2 %0, past, %3;\n\t"
+        "}"
+        : "=r"(above)
+        : "r"(word), "r"(last), "r"(0x10001u));
+    return above;
+}
+#endif
+
 #if SMX_ARCH >= 800
 // Two floats to two halves in one word, `low` in the lower half.
 SMX_DEVICE unsigned floats_to_halves(float low, float high) {

@@ -24,6 +24,11 @@ SMX_HD decltype(auto) probabilities_of(Tile const& t, typename Tile::held_pack c
 template <bool WorkedOut, class Tile, class Output, class Values>
 SMX_HD void store_values(Tile const& t, Output const& output, row_id row, interval span, Values const& values_of) {
     using compute = typename Tile::compute;
+    if constexpr (works_ahead<Output, Tile>) {
+        auto now = output.template ahead<Tile>(row);
+        now.fetch(t);
+        return store_values<WorkedOut>(t, now, row, span, values_of);
+    }
     constexpr bool keeps = hidden_policy<Output> == hidden::keep;
     auto const target = output_row(output, row);
     auto const mine = from_column(target, t.map.mine);

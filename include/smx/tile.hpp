@@ -36,7 +36,6 @@ struct tile {
     static constexpr int packs_per_stripe = Vec >= 4 || !skips || Behind > 0 ? 1 : 8 / Vec < Packs ? 8 / Vec : Packs;
     static constexpr int stripes = (Packs + packs_per_stripe - 1) / packs_per_stripe;
     static constexpr bool in_stripes = packs_per_stripe > 1;
-
     static constexpr bool is_stored = !same_type<Stored, Compute>;
     static constexpr exponent exponents = Exponent;
     using held_pack = chosen_type<is_stored, detail::raw_pack<Stored, Vec>, pack<Compute, Vec>>;
@@ -144,19 +143,21 @@ struct tile {
         });
     }
 
-    // Calls visit(p, pack, exists) for every pack, visible or not.
+    // Calls visit(p, exists) for every pack in registers, visible or not.
     template <class Visit>
-    SMX_HD void for_all_packs(Visit const& visit) const {
+    SMX_HD void for_all_registers(Visit const& visit) const {
         int const in_use = packs_to_visit();
         int const stripes_in_use = stripes_to_visit();
         SMX_UNROLL
         for (int b = 0; b < stripes_in_use; ++b) {
-            if (is_whole(b)) {
-                for_packs(b, in_use, [&](int p) { visit(p, middle[p], true); });
-            } else {
-                for_packs(b, in_use, [&](int p) { visit(p, middle[p], exists(p)); });
-            }
+            if (is_whole(b)) for_packs(b, in_use, [&](int p) { visit(p, true); });
+            else for_packs(b, in_use, [&](int p) { visit(p, exists(p)); });
         }
+    }
+    // Calls visit(p, pack, exists) for every pack, visible or not.
+    template <class Visit>
+    SMX_HD void for_all_packs(Visit const& visit) const {
+        for_all_registers([&](int p, bool exists) { visit(p, middle[p], exists); });
         for_packs_behind([&](int p, held_pack const& held) { visit(p, held, exists(p)); });
     }
 
@@ -200,14 +201,11 @@ struct tile {
     SMX_HD void for_columns(Visit const& visit) {
         static_assert(!is_stored, "a tile with kept::stored holds no probabilities: write kept::weights");
         auto const visit_pack = [&](int p, held_pack& held) {
-            if (!exists(p)) return;
             SMX_UNROLL
             for (int i = 0; i < Vec; ++i) visit(pack_column(p) + i, held[i]);
         };
-        int const in_use = packs_to_visit();
-        SMX_UNROLL
-        for (int p = 0; p < in_use; ++p) visit_pack(p, middle[p]);
-        for_packs_behind(visit_pack);
+        for_all_registers([&](int p, bool exists) { if (exists) visit_pack(p, middle[p]); });
+        for_packs_behind([&](int p, held_pack& held) { if (exists(p)) visit_pack(p, held); });
         if (!has_edges()) return;
         int const edges_in_use = edges_to_visit();
         SMX_UNROLL

@@ -294,6 +294,7 @@ TEST_F(backward, automatic_with_all_masks) {
 // From the scores and their log-sum-exp, by the kernels of launch_auto: as from the probabilities, but for rounding.
 template <class X, class Case>
 void expect_recomputed(double tolerance) {
+    using any_length = smx::chunked_online<smx::block_group<128>, 4, 2>;
     for (int cols : {1, 33, 64, 129, 1000, 2048, 5000, 20000}) {
         shape4 const shape{2, 2, 3, cols};
         smx::extents const extents(2, 2, 3, cols);
@@ -312,10 +313,10 @@ void expect_recomputed(double tolerance) {
         auto const gradients = smx::incoming_gradients(dy.data());
         auto const mask = Case::mask(m);
         auto const factor = smx::fixed_scale(0.5);
-        ASSERT_TRUE(
-            smx::launch_auto(on.get(), in, factor, mask, smx::probabilities(y.data()), smx::log_sum_exp(sums.data())));
-        ASSERT_TRUE(smx::launch_auto_backward(on.get(), smx::saved_probabilities(y.data(), extents), gradients, factor,
-                                              mask, smx::gradients(dx.data())));
+        ASSERT_TRUE(smx::launch<any_length>(on.get(), in, factor, mask, smx::probabilities(y.data()),
+                                            smx::log_sum_exp(sums.data())));
+        ASSERT_TRUE(smx::launch_backward<any_length>(on.get(), smx::saved_probabilities(y.data(), extents), gradients,
+                                                     factor, mask, smx::gradients(dx.data())));
         ASSERT_TRUE(smx::launch_auto_backward(on.get(), smx::recomputed_probabilities(in, sums.data()), gradients,
                                               factor, mask, smx::gradients(again.data())));
         ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);

@@ -234,7 +234,8 @@ struct own_output {
 };
 template <class Output>
 constexpr bool takes_whole_packs(Output const&) {
-    return smx::detail::has_whole_packs<decltype(smx::detail::output_row(smx::some<Output>(), smx::row_id())), 8>;
+    using drawn = decltype(smx::some<Output>().template ahead<smx::tile<32, 8, 1>>(smx::row_id()));
+    return smx::detail::has_whole_packs<decltype(smx::some<drawn>().bind(smx::row_id()).from(0)), 8>;
 }
 TEST(dropout, of_outputs_with_and_without_whole_packs) {
     auto const dropout = smx::dropout(0.1, 1, 2);

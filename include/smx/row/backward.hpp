@@ -159,9 +159,11 @@ SMX_HD void softmax_backward_row(Group& g, Input const& probabilities, Gradient 
     y_tile y;
     Tile dy;
     selection<y_tile, decltype(masks.bind(row, shape))> selected;
-    smx::load_pair(g, y, probabilities, dy, gradients, row, seen);
+    decltype(auto) drawn = detail::part_ahead<y_tile>(gradients, row);
+    decltype(auto) ahead = detail::ahead_of<y_tile, Gradient>(seen, drawn);
+    smx::load_pair(g, y, probabilities, dy, gradients, row, ahead);
     if constexpr (Sums::of_scores) sums.keep(y);
-    if constexpr (is_dropped<Gradient>) gradients.drop(dy, row);
+    if constexpr (is_dropped<Gradient>) drawn.drop(dy);
     if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, dy, factor, seen, row);
     selected.ask(y, seen);
     selected.clear(y);
@@ -194,10 +196,12 @@ SMX_HD void chunked_backward_row(Group& g, Input const& probabilities, Gradient 
     y_tile y;
     Tile dy;
     selection<y_tile, decltype(masks.bind(row, shape))> selected;
+    decltype(auto) drawn = detail::part_ahead<y_tile>(gradients, row);
+    decltype(auto) ahead = detail::ahead_of<y_tile, Gradient>(seen, drawn);
     auto const load_visible = [&](interval part) {
-        smx::load_pair(g, y, probabilities, dy, gradients, row, seen, part);
+        smx::load_pair(g, y, probabilities, dy, gradients, row, ahead, part);
         if constexpr (Sums::of_scores) sums.keep(y);
-        if constexpr (is_dropped<Gradient>) gradients.drop(dy, row);
+        if constexpr (is_dropped<Gradient>) drawn.drop(dy);
         if constexpr (is_recomputed<Input>) probabilities.make_probabilities(y, dy, factor, seen, row);
         selected.ask(y, seen);
         selected.clear(y);

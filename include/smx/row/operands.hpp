@@ -18,7 +18,7 @@ struct operands {
     static constexpr int element_bytes = element_bytes_of<Input>;
     using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
     static constexpr bool draws = is_dropped<Output>;
-    using stored_type = chosen_type<wants_logarithms<Output>, compute, detail::held_of<Input, seen_type>>;  // what a row may wait as
+    using stored_type = chosen_type<wants_logarithms<Output> || draws, compute, detail::held_of<Input, seen_type>>;  // what a row may wait as
 
     // In a kernel's parameters: what every row needs before it can load comes first, since each 64 bytes of them take a trip to memory.
     row_list rows;

@@ -23,12 +23,14 @@ SMX_HD statistics<typename Tile::compute> softmax_row(Group& g, Input const& inp
     read_ahead<Tile, decltype(masks.bind(row, shape))> seen(bound);
     Tile t;
     if constexpr (Tile::behind_packs > 0) t.behind = static_cast<typename Tile::held_pack*>(memory) + g.rank();
-    smx::load(g, t, input, row, seen);
+    decltype(auto) target = detail::part_ahead<Tile>(output, row);
+    decltype(auto) ahead = detail::ahead_of<Tile, Output>(seen, target);
+    smx::load(g, t, input, row, ahead);
     smx::scale(t, factor);
     smx::mask(t, seen);
     auto const stats = smx::reduce(g, t);
     smx::normalize_for<Output>(t, stats, when_empty, row.cols);
-    smx::store(g, t, output, row, seen.span(), stats);
+    smx::store(g, t, target, row, seen.span(), stats);
     return stats;
 }
 
