@@ -56,10 +56,11 @@ inline std::string type_of(smx::policy const& p) {
         group = "block_group<" + std::to_string(p.lanes) + ">";
     }
     constexpr int usual_threads = smx::detail::usual_threads<smx::thread_group>;
-    bool const says_threads = p.lanes <= 32 && p.threads != usual_threads;
+    bool const says_threads = p.rows_each > 1 || (p.lanes <= 32 && p.threads != usual_threads);
     return std::string(smx::name_of(p.body)) + "<" + group + ", " + std::to_string(p.vec) + ", " +
            std::to_string(p.packs) + (p.behind > 0 ? ", " + std::to_string(p.behind) : "") +
-           (says_threads ? ", " + std::to_string(p.threads) : "") + ">";
+           (says_threads ? ", " + std::to_string(p.threads) : "") +
+           (p.rows_each > 1 ? ", " + std::to_string(p.rows_each) : "") + ">";
 }
 
 struct candidate {

@@ -76,6 +76,9 @@ void add_everything(List& list) {
                       packed<thread_group, vec, 2, 64>, packed<thread_group, vec, 4, 64>,
                       packed<thread_group, vec, 8, 64>>();
     add_words<List, thread_group, 64, 5, 9, 17, 25, 32>(list);
+    list.template add<packed<thread_group, 1, 7, 64, 8>, packed<thread_group, List::word, 6, 64, 8>,
+                      packed<thread_group, List::word, 9, 64, 3>, packed<thread_group, List::word, 12, 64, 3>,
+                      packed<thread_group, List::word, 17, 64, 2>, packed<thread_group, List::word, 25, 64, 2>>();
     add_words<List, warp_group<2>, 64, 17, 25, 32>(list);
     add_words<List, warp_group<4>, 64, 13, 17, 25>(list);
     add_words<List, warp_group<8>, 128, 9, 13, 17, 25>(list);

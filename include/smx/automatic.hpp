@@ -60,18 +60,16 @@ template <>
 struct few_rows<8> {
     using type = kernel_list<few<resident<warp_group<8>, 8, 2>>, few<resident<block_group<256>, 8, 2>>, few<fitted<resident<cluster_group<256, 16>, 8, 2>>>>;
 };
-// To 192 columns of 16-bit elements: some lanes of a warp. H200, 128 columns of half 0.99 (4 lanes, 4 packs: 0.97).
+// To 128 columns of 16-bit elements: some lanes of a warp. H200, 128 columns of half 0.99 (4 lanes, 4 packs: 0.97).
 template <int Vec>
 struct short_rows {
-    using type = kernel_list<resident<warp_group<2>, Vec, 2>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>,
-                             resident<warp_group<8>, Vec, 2>, resident<warp_group<8>, Vec, 3>>;
+    using type = kernel_list<resident<warp_group<2>, Vec, 2>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 3>, resident<warp_group<8>, Vec, 2>>;
 };
-// To 3072. 200 and 256 columns 0.99, by blocks of 64 (of 128: 0.99, 0.97).
+// To 3072. 160, 192, 200 and 256 columns 0.96, 1.01, 0.99 and 0.99, by blocks of 64 (200 and 256 of 128: 0.99, 0.97).
 template <int Vec>
 struct middle_rows {
-    using type = kernel_list<resident<warp_group<8>, Vec, 4, 64>, resident<warp_group<16>, Vec, 3>, resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 3, 64>,
-                             resident<warp_group<32>, Vec, 4, 64>, resident<block_group<64>, Vec, 3>, resident<block_group<64>, Vec, 4>,
-                             resident<block_group<96>, Vec, 4>>;
+    using type = kernel_list<resident<warp_group<8>, Vec, 4, 64>, resident<warp_group<16>, Vec, 4>, resident<warp_group<32>, Vec, 3, 64>, resident<warp_group<32>, Vec, 4, 64>,
+                             resident<block_group<64>, Vec, 3>, resident<block_group<64>, Vec, 4>, resident<block_group<96>, Vec, 4>>;
 };
 // Longer ones, in the registers of a block: halves are twice the work a byte, and want more packs a lane and fewer lanes. H200, 4096, 8192 and
 // 16384 columns of half 0.99, 0.99 and 0.97 of copy (192 lanes, 3 packs; 256 and 512 lanes, 4 packs, as numbers: 0.97, 0.964), 2048, 4096 and 8192
@@ -95,19 +93,20 @@ struct any_rows<8> {  // H200, half: 40000 columns staged 0.61 of copy, 100000 c
     using type = kernel_list<chunked_online<block_group<512>, 8, 4>>;
 };
 
-// Uneven rows without a mask, on an H200: half 33, 50, 65, 100, 127, 129, 191 and 257 columns 0.99, 0.98, 1.00, 0.99, 1.00, 0.98, 1.01 and 1.01 of
-// copy, where the next kernels reach 0.90, 0.68, 0.87, 0.95, 0.97, 0.82, 0.89 and 0.84; float 33, 65, 129 and 257 columns 0.99 to 1.00.
+// Short rows without a mask, and uneven ones, on an H200: half 7, 9, 12, 17, 24, 31, 50, 65, 100, 127, 129, 191 and 257 columns 0.98, 0.98, 0.97, 1.00,
+// 0.98, 1.00, 0.98, 1.01, 1.00, 1.00, 0.98, 1.01 and 1.01 of copy, where kernels with a row a lane or that hold it themselves reach 0.32, 0.41, 0.57,
+// 0.73, 0.92, 0.93, 0.68, 0.87, 0.95, 0.97, 0.82, 0.89 and 0.84; float 3, 7, 9, 17, 33, 65, 129 and 257 columns 0.97 to 1.01.
 template <int Vec>
 struct plain_uneven {
-    using type = kernel_list<uneven<packed<thread_group, 1, 17, 64>>, uneven<packed<warp_group<2>, 1, 17, 64>>,
+    using type = kernel_list<packed<thread_group, 1, 6, 64, 4>, uneven<packed<thread_group, 1, 17, 64, 2>>, uneven<packed<warp_group<2>, 1, 17, 64>>,
                              uneven<packed<warp_group<4>, 1, 17, 64>>, uneven<packed<warp_group<8>, 1, 17>>, uneven<packed<warp_group<16>, 1, 17>>>;
     using after_short = kernel_list<>;
 };
 template <>
 struct plain_uneven<8> {
-    using type = kernel_list<uneven<packed<thread_group, 2, 17, 64>>, uneven<packed<thread_group, 2, 25, 64>>, uneven<packed<warp_group<2>, 2, 17, 64>>,
-                             uneven<packed<warp_group<2>, 2, 25, 64>>, uneven<packed<warp_group<4>, 8, 4>>, uneven<packed<warp_group<4>, 8, 5>>,
-                             uneven<packed<warp_group<8>, 8, 3>>>;
+    using type = kernel_list<packed<thread_group, 1, 7, 64, 8>, packed<thread_group, 2, 6, 64, 8>, packed<thread_group, 2, 12, 64, 3>,
+                             uneven<packed<thread_group, 2, 25, 64, 2>>, uneven<packed<warp_group<2>, 2, 17, 64>>, uneven<packed<warp_group<2>, 2, 25, 64>>,
+                             uneven<packed<warp_group<2>, 2, 32, 64>>, uneven<packed<warp_group<4>, 8, 5>>, uneven<packed<warp_group<8>, 8, 3>>>;
     using after_short = kernel_list<uneven<packed<warp_group<8>, 8, 5>>>;
 };
 
@@ -125,8 +124,9 @@ template <int Vec, rows_seen Rows>
 struct automatic_list {
     // What is in flight decides: 130 to 200 KB an SM, in clusters that fill the 16 SMs of a GPC. H200, half: 40000, 65536, 100000 and 131072 columns
     // 0.97; 200000, 262144, 300000 and 524288 0.95 (registers alone: 0.93, 0.95, 0.84 and 0.90); 1048576 and 1200000 0.87 and 0.82.
-    using clusters = kernel_list<fitted<compact<cluster_group<128, 16>, Vec, 8>>, deep<cluster_group<256, 16>, Vec, 8, 13>,
-                                 deep<cluster_group<512, 16>, Vec, 8, 13>>;
+    // Float: 131072 and 262144 columns 0.98 and 0.94 (256 lanes, deep: 0.96 and 0.92).
+    using second = chosen_type<Vec == 8, deep<cluster_group<256, 16>, Vec, 8, 13>, fitted<compact<cluster_group<256, 16>, Vec, 8>>>;
+    using clusters = kernel_list<fitted<compact<cluster_group<128, 16>, Vec, 8>>, second, deep<cluster_group<512, 16>, Vec, 8, 13>>;
     using without_clusters = kernel_list<compact<block_group<512>, Vec, 8>>;
     using type = typename joined_lists<typename few_rows<Vec>::type, typename plain_uneven<Vec>::type, typename short_rows<Vec>::type, typename plain_uneven<Vec>::after_short,
                                        typename middle_rows<Vec>::type, typename block_rows<Vec>::type, clusters, without_clusters, typename any_rows<Vec>::type>::type;
@@ -175,20 +175,20 @@ struct automatic_list<Vec, rows_seen::drawn> {
                                        kernel_list<fitted<resident<cluster_group<128, 16>, Vec, 8>>>, typename any_rows<Vec>::type>::type;
 };
 
-// The kernels of a list that a Choice leaves: rows of up to Below columns never reach those that follow, nor few rows of up to BelowFew.
-template <class Choice, class List, class Kept = kernel_list<>, int64 Below = -1, int64 BelowFew = -1>
+// The kernels of a list that a Choice leaves: rows of up to Below columns never reach those that follow, nor few rows or packed ones of up to two others.
+template <class Choice, class List, class Kept = kernel_list<>, int64 Below = -1, int64 BelowFew = -1, int64 BelowPacked = -1>
 struct chosen_from {
     using type = Kept;
 };
-template <class Choice, class Kernel, class... Rest, class... Kept, int64 Below, int64 BelowFew>
-struct chosen_from<Choice, kernel_list<Kernel, Rest...>, kernel_list<Kept...>, Below, BelowFew> {
-    static constexpr bool is_few = Kernel::is_for_few;
+template <class Choice, class Kernel, class... Rest, class... Kept, int64 Below, int64 BelowFew, int64 BelowPacked>
+struct chosen_from<Choice, kernel_list<Kernel, Rest...>, kernel_list<Kept...>, Below, BelowFew, BelowPacked> {
+    static constexpr bool is_few = Kernel::is_for_few, is_packed = Kernel::value.body == body_kind::packed;
     static constexpr int64 longest = Kernel::longest_row;
-    static constexpr int64 below = is_few && BelowFew > Below ? BelowFew : Below;
+    static constexpr int64 below = is_few && BelowFew > Below ? BelowFew : is_packed && BelowPacked > Below ? BelowPacked : Below;
     static constexpr bool is_reached = longest > below && longest >= Choice::from && below < Choice::to && (Choice::looks_at_rows || !is_few);
     static constexpr int64 next = Kernel::runs_anywhere && longest > below ? longest : below;
     using kept = chosen_type<is_reached, kernel_list<Kept..., Kernel>, kernel_list<Kept...>>;
-    using type = typename chosen_from<Choice, kernel_list<Rest...>, kept, is_few ? Below : next, is_few ? next : BelowFew>::type;
+    using type = typename chosen_from<Choice, kernel_list<Rest...>, kept, is_few || is_packed ? Below : next, is_few ? next : BelowFew, is_packed ? longest : BelowPacked>::type;
 };
 
 }  // namespace detail

@@ -70,8 +70,9 @@ struct deep : detail::in_registers<Group, Vec, Packs, detail::usual_threads<Grou
 };
 
 // Several rows that touch in memory move as one piece, by bulk copies: any length and address at the speed of the copy.
-template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>>
-struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packed> {
+// RowsEach: that every group takes one after the other, so that the pieces of short rows are worth a block.
+template <class Group, int Vec, int Packs, int Threads = detail::usual_threads<Group>, int RowsEach = 1>
+struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packed, 0, RowsEach> {
     using plain = packed;
     static_assert(packed::lanes <= 32, "the lanes of a packed row lie in one warp");
 

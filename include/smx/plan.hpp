@@ -83,6 +83,11 @@ inline int explain(policy const& p, char* buffer, int size) {
                         "%d lanes a row, a cluster of %d blocks of %d threads, packs of %d columns, %d a lane (%d columns at a time); %s",
                         p.lanes, p.blocks, p.threads, p.vec, p.packs + p.behind, p.columns(), waits);
     }
+    if (p.rows_each > 1) {
+        return snprintf(buffer, room,
+                        "%d lanes a row, %d rows one after the other, %d threads a block, packs of %d columns, %d a lane (%d columns at a time); %s",
+                        p.lanes, p.rows_each, p.threads, p.vec, p.packs, p.columns(), waits);
+    }
     return snprintf(buffer, room, "%d lanes a row, %d threads a block, packs of %d columns, %d a lane (%d columns at a time); %s", p.lanes,
                     p.threads, p.vec, p.packs + p.behind, p.columns(), waits);
 }

@@ -21,17 +21,18 @@ struct policy {
     int vec;         // columns a pack
     int packs;       // a lane (and chunk)
     int blocks = 1;  // that share a row, as a cluster
-    int behind = 0;  // packs a lane that wait in shared memory
+    int behind = 0;     // packs a lane that wait in shared memory
+    int rows_each = 1;  // that the lanes take one after the other
 
     // Columns that the lanes have room for: the longest row, where the lanes hold rows, or a chunk.
     SMX_HD constexpr int columns() const { return lanes * vec * (packs + behind); }
     // The same kernel in clusters of so many blocks.
-    SMX_HD constexpr policy with_blocks(int count) const { return {body, lanes / blocks * count, threads, vec, packs, count, behind}; }
+    SMX_HD constexpr policy with_blocks(int count) const { return {body, lanes / blocks * count, threads, vec, packs, count, behind, rows_each}; }
 };
 
 SMX_HD constexpr bool operator==(policy const& a, policy const& b) {
     return a.body == b.body && a.lanes == b.lanes && a.threads == b.threads && a.vec == b.vec && a.packs == b.packs && a.blocks == b.blocks &&
-           a.behind == b.behind;
+           a.behind == b.behind && a.rows_each == b.rows_each;
 }
 SMX_HD constexpr bool operator!=(policy const& a, policy const& b) { return !(a == b); }
 
@@ -98,7 +99,7 @@ template <class Output, class Dropout, class Undropped>
 inline constexpr bool is_narrow<dropped_output<Output, Dropout, Undropped>> = is_narrow<Output> && (is_narrow<Undropped> || same_type<Undropped, no_output>);
 
 // What kernel types have in common.
-template <class Group, int Vec, int Packs, int Threads, body_kind Body, int Behind = 0>
+template <class Group, int Vec, int Packs, int Threads, body_kind Body, int Behind = 0, int RowsEach = 1>
 struct kernel_type {
     using group = Group;
     static constexpr int lanes_per_slice = group_size<Group>;
@@ -163,7 +164,7 @@ struct kernel_type {
         int const fit = (wanted < most_threads ? wanted : most_threads) / Threads;
         return fit < 1 ? 1 : fit > most_blocks ? most_blocks : fit;
     }
-    static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks, Behind};
+    static constexpr policy value{Body, lanes, Threads, Vec, Packs, blocks, Behind, RowsEach};
 
     // Of a row in few registers what is hidden is computed too: jumps cost as much, and keep the compiler from overlapping packs.
     static constexpr hidden_packs parts_as = holds_row(Body) && Vec * Packs <= 32 ? hidden_packs::computed : hidden_packs::skipped;
@@ -190,7 +191,7 @@ struct kernel_type {
     static constexpr int held_bytes =
         int{sizeof(held_of<Operands>)} * numbers_held<Operands> + int{sizeof(typename Operands::compute)} * numbers_added<Operands>;
 
-    static constexpr int rows_per_block = Threads / lanes_per_slice;  // or per cluster
+    static constexpr int rows_per_block = Threads / lanes_per_slice * RowsEach;  // or per cluster
     static SMX_HD constexpr int64 shared_bytes(row_shape) { return 0; }
     static SMX_HD constexpr bool has_blocks(device_limits limits) { return blocks <= limits.cluster_blocks; }
     // What launch_auto's list is sorted by: the longest row; whether a device may lack what the kernel needs; whether few rows alone take it.

@@ -297,6 +297,22 @@ SMX_DEVICE_TEST(layout, every_number_of_rows) {
     }
 }
 
+// Blocks whose lanes take several rows one after the other, at the ends of a round and of a block.
+SMX_DEVICE_TEST(layout, rows_one_after_the_other) {
+    for (runner const& kernel : device::kernels_of(where)) {
+        bool right = kernel.kind == runner::named && kernel.policy.rows_each > 1;
+        for (int64 rows : {63, 65, 192, 193, 511, 513, 1025}) {
+            for (int64 cols : {1, 3, 7, 12, 24, 50}) {
+                if (!right || !device::can_take(kernel, cols, where)) continue;
+                problem p;
+                p.shape = smx::extents(rows, cols);
+                p.seed = 41;
+                right = device::is_right(p, kernel, where);
+            }
+        }
+    }
+}
+
 // What hidden::keep leaves, in place and apart.
 SMX_DEVICE_TEST(layout, hidden_elements_are_kept) {
     for (runner const& kernel : device::kernels_of(where)) {

@@ -51,7 +51,7 @@ using scale_list = smx::kernel_list<resident<warp_group<16>, 8, 2>, compact<warp
 
 // Rows that touch, moved by bulk copies.
 template <int Vec>
-using packed_list = smx::kernel_list<smx::packed<thread_group, Vec, 4>, smx::packed<warp_group<4>, Vec, 2>,
+using packed_list = smx::kernel_list<smx::packed<thread_group, Vec, 4>, smx::packed<warp_group<4>, Vec, 2, 64, 3>,
                                      smx::packed<warp_group<8>, 1, 7>, smx::packed<warp_group<32>, Vec, 4>,
                                      smx::packed<warp_group<32>, Vec, 16, 64>>;
 

@@ -31,6 +31,11 @@ TEST(plan, explain_names_the_numbers) {
     EXPECT_EQ(buffer[4], 1);
 }
 
+TEST(plan, explain_names_the_rows_of_a_lane) {
+    EXPECT_NE(line_of(smx::packed<smx::thread_group, 2, 6, 64, 8>::value).find("8 rows one after the other"),
+              std::string::npos);
+}
+
 TEST(plan, explain_names_the_blocks_of_a_cluster) {
     std::string const line = line_of(smx::resident<smx::cluster_group<256, 4>, 8, 6>::value);
     EXPECT_NE(line.find("1024 lanes"), std::string::npos) << line;

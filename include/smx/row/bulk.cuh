@@ -43,7 +43,9 @@ SMX_DEVICE void run_packed(block_of<Tile, Threads>, Group& g, Operands const& o,
     __syncthreads();
     ptx::barrier_wait(barrier, 0);
 
-    smx::run_stretch<Tile>(g, o, scores, probabilities, first, count, thread / Group::size);
+    SMX_KEEP_LOOP
+    for (int done = 0; done < count; done += Threads / Group::size)
+        smx::run_stretch<Tile>(g, o, scores, probabilities, first, count, done + thread / Group::size);
 
     asm volatile("" : "+r"(moves.lead));  // or what follows from it would take registers while the rows run
     interval const out = moves.out();
