@@ -87,6 +87,8 @@ def faults(name):
                 yield number, "includes %s, which is not below it" % other
             if not own and re.match(r"cuda|cub/|thrust/|cooperative", other) and name.endswith(".hpp") and name not in CUDA_TYPES:
                 yield number, "a .hpp that includes <%s>" % other
+            if not own and re.match(r"(cuda|cub|thrust|cooperative_groups|torch|ATen|c10)/|cooperative_groups", other) and name != "smx/group/cub.cuh":
+                yield number, "includes <%s>, which its users may not have, or not this version of" % other
             if other in FORBIDDEN_INCLUDES:
                 yield number, "includes <%s>" % other
             continue

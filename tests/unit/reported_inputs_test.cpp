@@ -414,6 +414,58 @@ TEST(reported_inputs, a_scale_for_each_row_of_a_matrix) {
     }
 }
 
+// B052: what a sink adds to the sum is known from the log-sum-exp, of an empty row too.
+TEST(reported_inputs, a_sink_by_the_log_sum_exp) {
+    auto const with_sink = [](std::vector<unsigned char> const& flags, float sink) {
+        float sum = 0;
+        std::vector<float> y = softmax({1, 2}, keep(flags), 1.0, smx::log_sum_exp(&sum));
+        for (float& one : y) one *= 1 / (1 + std::exp(sink - sum));
+        return y;
+    };
+    expect_row(with_sink({1, 1}, 0), {0.244728, 0.665241});
+    expect_row(with_sink({0, 0}, 0), {0, 0});
+}
+
+// A bias by distance, steeper for some heads: 2^-1 to 2^-8, and what lies between for those beyond a power of two.
+struct slopes_by_head {
+    struct row {
+        double slope;
+        int cols;
+        static constexpr bool biases = true;
+        smx::interval span() const { return {0, cols}; }
+        template <int V, class Compute>
+        void add_to(smx::pack<Compute, V>& scores, int col) const {
+            for (int i = 0; i < V; ++i) scores[i] += static_cast<Compute>(slope * (col + i - (cols - 1)));
+        }
+    };
+    static double slope_of(int head) { return head < 8 ? std::exp2(-1 - head) : std::exp2(-0.5 - (head - 8)); }
+    row bind(smx::row_id id, smx::extents) const { return {slope_of(static_cast<int>(id.head)), id.cols}; }
+};
+
+// B087
+TEST(reported_inputs, slopes_of_ones_own_for_twelve_heads) {
+    constexpr int batches = 2, heads = 12, queries = 2, keys = 40;
+    for (int head : {7, 8, 11}) {
+        double const want[] = {0.003906, 0.707107, 0.353553, 0.176777, 0.088388};
+        EXPECT_NEAR(slopes_by_head::slope_of(head), want[head - 7], 1e-6);
+    }
+    auto const x = support::make_scores<float>(support::pattern::mild, batches * heads * queries * keys, keys, 6);
+    std::vector<float> y(x.size());
+    ASSERT_TRUE(smx::softmax_on_host(smx::scores(x.data(), {batches, heads, queries, keys}), smx::fixed_scale(0.5),
+                                     slopes_by_head{}, smx::probabilities(y.data())));
+    for (int row = 0; row < batches * heads * queries; ++row) {
+        auto const at = [&](int k) { return static_cast<std::size_t>(row * keys + k); };
+        double const slope = slopes_by_head::slope_of(row / queries % heads);
+        auto const want = support::softmax_reference(
+            keys, [&](int k) { return static_cast<double>(x[at(k)]); }, 0.5,
+            [&](int k) { return slope * (k - (keys - 1)); }, support::none_hidden{});
+        ASSERT_EQ(support::difference<float>(
+                      want, [&](int k) { return y[at(k)]; }, support::arithmetic::in_float),
+                  "")
+            << "row " << row;
+    }
+}
+
 // B062
 TEST(reported_inputs, an_element_type_of_ones_own) {
     for (smx::int64 cols : {1, 7, 64, 1001}) {
