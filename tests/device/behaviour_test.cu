@@ -562,6 +562,12 @@ TEST(refusal, calls_without_elements_are_right) {
     smx::status const s = smx::launch<short_kernel>(nullptr, smx::scores<float>(none, {5, 0}), smx::fixed_scale(0.25),
                                                     smx::no_mask{}, smx::probabilities(none));
     EXPECT_TRUE(s.ok()) << s.argument;
+    for (smx::extents const& shape : {smx::extents(0, 2), smx::extents(5, 0), smx::extents(0, 0)}) {
+        smx::status const backward = smx::launch_backward<short_kernel>(
+            nullptr, smx::saved_probabilities<float>(none, shape), smx::incoming_gradients<float>(none),
+            smx::fixed_scale(0.25), smx::key_lengths<int>(nullptr), smx::gradients(none));
+        EXPECT_TRUE(backward.ok()) << backward.argument;
+    }
 }
 
 }  // namespace

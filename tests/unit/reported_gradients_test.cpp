@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "smx/smx.hpp"
+#include "support/reserved_memory.hpp"
 #include "support/stored.hpp"
 
 namespace {
@@ -71,6 +72,30 @@ TEST(reported_gradients, have_their_scale) {
         double const want = 0.125 * static_cast<double>(y[k]) * (static_cast<double>(dy[k]) - sum);
         ASSERT_NEAR(static_cast<double>(dx[k]), want, 1e-8) << k;
         ASSERT_NEAR(static_cast<double>(dx[cols + k]), 0, 1e-9) << k;
+    }
+}
+
+// B003: the last of more than 2^31 elements.
+TEST(reported_gradients, of_more_than_two_billion_elements) {
+    smx::int64 const rows = 2097156, cols = 1024, last = (rows - 1) * cols;
+    auto const bytes = static_cast<std::size_t>(rows * cols) * sizeof(smx::half);
+    support::reserved_memory const y_memory(bytes), dy_memory(bytes), dx_memory(bytes);
+    if (y_memory.get() == nullptr || dy_memory.get() == nullptr || dx_memory.get() == nullptr)
+        GTEST_SKIP() << "12 GiB of address space were refused";
+    auto* const y = static_cast<smx::half*>(y_memory.get());
+    auto* const dy = static_cast<smx::half*>(dy_memory.get());
+    auto* const dx = static_cast<smx::half*>(dx_memory.get());
+    for (smx::int64 k = 0; k < cols; ++k) {
+        y[last + k] = support::stored<smx::half>::make(0x1p-10);
+        dy[last + k] = support::stored<smx::half>::make(static_cast<double>(k % 8));
+    }
+    ASSERT_TRUE(smx::softmax_backward_on_host(smx::rows{rows - 1, rows}, smx::saved_probabilities(y, {rows, cols}),
+                                              smx::incoming_gradients(dy), smx::fixed_scale(1), smx::no_mask(),
+                                              smx::gradients(dx)));
+    for (smx::int64 k = 0; k < cols; ++k) {
+        double const want = 0x1p-10 * (static_cast<double>(k % 8) - 3.5);
+        ASSERT_EQ(support::stored<smx::half>::value(dx[last + k]), want) << k;
+        ASSERT_EQ(dx[last - 1 - k].bits, 0);
     }
 }
 
