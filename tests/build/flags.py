@@ -16,14 +16,9 @@ HOST = {
     "no exceptions": ["-O2", "-fno-exceptions", "-fno-rtti"],
 }
 DEVICE = {
-    "PyTorch's macros": NO_HALF,
-    "C++20": ["-std=c++20"],
-    "fast math": ["--use_fast_math"],
-    "parts of fast math": ["-ftz=true", "-prec-div=false"],
-    "as many registers as there are": ["-maxrregcount=255"],
-    "relocatable code": ["-rdc=true"],
-    "libcu++ before smx": ["-DLIBCUDACXX=1"],
-    "libcu++ after smx": ["-DLIBCUDACXX=2"],
+    "PyTorch's macros, C++20 and libcu++ before smx": [*NO_HALF, "-std=c++20", "-DLIBCUDACXX=1"],
+    "fast math and libcu++ after smx": ["--use_fast_math", "-DLIBCUDACXX=2"],
+    "relocatable code and every register": ["-rdc=true", "-maxrregcount=255"],
     "an old GPU": ["-arch=sm_75"],
 }
 

@@ -1,5 +1,4 @@
-// Rows that users of other implementations have reported, through every body: emulated lanes show what a GPU would do
-// with them.
+// Rows that users of other implementations have reported, through every body on emulated lanes.
 #include <limits>
 
 #include "lanes/row_sweep.hpp"
