@@ -10,10 +10,9 @@ REGISTERS_OF_A_BLOCK = 65536
 
 HOST = {
     "as it is": ["-O2"],
-    "C++20": ["-std=c++20", "-O2"],
+    "C++20 without exceptions": ["-std=c++20", "-O1", "-fno-exceptions", "-fno-rtti"],
     "no optimisation": ["-O0", "-g"],
     "every optimisation": ["-O3", "-march=native"],
-    "no exceptions": ["-O2", "-fno-exceptions", "-fno-rtti"],
 }
 DEVICE = {
     "PyTorch's macros, C++20 and libcu++ before smx": [*NO_HALF, "-std=c++20", "-DLIBCUDACXX=1"],
@@ -53,7 +52,7 @@ with tempfile.TemporaryDirectory() as folder:
     host = [CXX, "-c", *WARNINGS, SOURCES / "call.cpp"]
     for name, flags in HOST.items():
         compile_with("CPU, " + name, *host, *unless_given(flags, "-std=c++17"), "-I", INCLUDE)
-    compile_with("CPU, as a system header", *host, "-std=c++17", "-O2", "-isystem", INCLUDE)
+    compile_with("CPU, as a system header", *host, "-std=c++17", "-O1", "-isystem", INCLUDE)
     if NVCC:
         usual = ["-std=c++17", "-arch=sm_90"]
         device = [NVCC, *NVCC_WARNINGS, SOURCES / "kernels.cu"]
