@@ -3,7 +3,7 @@ import pathlib
 import shutil
 import tempfile
 
-from tools import CXX, NVCC, ROOT, must, report
+from tools import CXX, NVCC, ROOT, must, report, run, start_of
 
 CONSUMER = pathlib.Path(__file__).with_name("consumer")
 
@@ -27,9 +27,14 @@ with tempfile.TemporaryDirectory() as folder:
 
     cuda = ["-DWITH_CUDA=ON", "-DCMAKE_CUDA_COMPILER=%s" % NVCC] if NVCC else []
     inside = ["-DSMX_SOURCE=%s" % source]
+    away = source.rename(scratch / "not here")  # what is installed needs nothing of it
     ran = [consume("installed", "find_package", scratch, "-DCMAKE_PREFIX_PATH=%s" % prefix, *cuda)]
     prefix.rename(moved)
     ran.append(consume("moved", "find_package", scratch, "-DCMAKE_PREFIX_PATH=%s" % moved))
+    code, said = run("cmake", "-S", CONSUMER, "-B", scratch / "build wanted", "-DWANTED=1.0", "-DCMAKE_CXX_COMPILER=%s" % CXX,
+                     "-DCMAKE_PREFIX_PATH=%s" % moved)
+    refused = [] if code != 0 and "1.0" in said else ["find_package takes this version for 1.0\n" + start_of(said)]
+    away.rename(source)
     ran.append(consume("beside", "add_subdirectory", scratch, *inside))
     ran.append(consume("fetched", "fetch_content", scratch, *inside))
     if cuda:
@@ -37,4 +42,4 @@ with tempfile.TemporaryDirectory() as folder:
     else:
         print("left out: CUDA consumers need the CUDA toolkit")
 print("".join(ran), end="")
-report(len(ran), [])
+report(len(ran), refused)

@@ -1,4 +1,4 @@
-"""Reads every header: includes go down only, macros and compilers stay in config.hpp, and how a file looks."""
+"""Reads every header: includes go down only, macros and compilers stay in config.hpp, what none may call, and how a file looks."""
 import re
 
 from tools import CUDA_TYPES, INCLUDE, headers, report
@@ -46,6 +46,8 @@ LEVEL = {"smx/" + name: level for level, line in enumerate(ORDER) for name in li
 LONGEST = 260
 COMPILERS = re.compile(r"\b(__CUDACC\w*|__CUDA_ARCH\w*|__NVCC__|__NVCOMPILER\w*|__GNUC\w*|__clang\w*|_MSC_VER|__cplusplus)\b")
 FORBIDDEN = re.compile(r"\b(throw|abort|exit|assert|printf|fprintf|dynamic_cast|typeid|std::string|std::cout|std::cerr)\b")
+# A call allocates nothing, waits for nothing, and asks the device nothing that takes long.
+SLOW = re.compile(r"\bcuda(Malloc|Free|Memcpy|Memset|Host|DeviceSynchronize|StreamSynchronize|EventSynchronize|GetDeviceProperties|DeviceReset)\w*")
 FORBIDDEN_INCLUDES = {"iostream", "string", "sstream", "stdexcept", "cassert", "assert.h"}
 
 
@@ -87,6 +89,8 @@ def faults(name):
                 yield number, "includes %s, which is not below it" % other
             if not own and re.match(r"cuda|cub/|thrust/|cooperative", other) and name.endswith(".hpp") and name not in CUDA_TYPES:
                 yield number, "a .hpp that includes <%s>" % other
+            if not own and re.match(r"(cuda|cub|thrust|cooperative_groups|torch|ATen|c10)/|cooperative_groups", other) and name != "smx/group/cub.cuh":
+                yield number, "includes <%s>, which its users may not have, or not this version of" % other
             if other in FORBIDDEN_INCLUDES:
                 yield number, "includes <%s>" % other
             continue
@@ -96,6 +100,8 @@ def faults(name):
         line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
         if name != "smx/config.hpp" and COMPILERS.search(line):
             yield number, "asks for a compiler (%s): config.hpp does that" % COMPILERS.search(line).group()
+        if SLOW.search(line):
+            yield number, "calls %s, for which a launch has no time" % SLOW.search(line).group()
         if FORBIDDEN.search(line):
             yield number, "uses %s" % FORBIDDEN.search(line).group()
 

@@ -1,4 +1,7 @@
-"""Two CUDA translation units and a plain one, all public headers in both orders after hostile macros, make one program."""
+"""Two CUDA translation units and a plain one, all public headers in both orders after hostile macros, make one program.
+
+However the kernels' host functions are linked: each to its own device code, all to one, or by name.
+"""
 import pathlib
 import re
 import tempfile
@@ -26,12 +29,15 @@ with tempfile.TemporaryDirectory() as place:
     write_lists(scratch / "plain", [name for name in headers(".hpp") if name not in CUDA_TYPES])
     common = ["-std=c++17", "-O2", "-I", SOURCES, "-I", INCLUDE, "-c", "-o"]
     must(CXX, *common, scratch / "third.o", *WARNINGS, "-I", scratch / "plain", SOURCES / "third.cpp")
-    for relocatable in ("-rdc=false", "-rdc=true"):
+    ways = [["-rdc=false"], ["-rdc=true"]]
+    if "-static-global-template-stub" in must(NVCC, "--help"):  # 12.8 and later, where it is on unless told
+        ways.append(["-rdc=false", "-static-global-template-stub=false"])
+    for way in ways:
         for name in ("first", "second"):
-            must(NVCC, "-arch=sm_80", relocatable, *common, scratch / (name + ".o"), *NVCC_WARNINGS, "-I", scratch / "cuda",
+            must(NVCC, "-arch=sm_80", *way, *common, scratch / (name + ".o"), *NVCC_WARNINGS, "-I", scratch / "cuda",
                  SOURCES / (name + ".cu"))
-        program = scratch / ("program" + relocatable)
-        must(NVCC, "-arch=sm_80", relocatable, "-o", program, *(scratch / (name + ".o") for name in ("first", "second", "third")))
+        program = scratch / "program"
+        must(NVCC, "-arch=sm_80", *way, "-o", program, *(scratch / (name + ".o") for name in ("first", "second", "third")))
         must(program)
-        linked.append(relocatable)
+        linked.append(way)
 report(len(linked), [])

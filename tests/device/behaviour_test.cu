@@ -197,6 +197,75 @@ TEST_F(behaviour, programmatic_calls_keep_their_order) {
     }
 }
 
+// What a call reads beside its scores.
+struct late_inputs {
+    float *x, *scale;
+    int* length;
+    unsigned char* flags;
+};
+
+// Writes all of them after a while, by one block that lets the next kernel start at once.
+__global__ void bring_slowly(late_inputs to, float const* x, int count, int cols, float scale, int length) {
+    smx::ptx::start_next_kernel();
+    for (int nap = 0; nap < 20; ++nap) __nanosleep(20000);
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) to.x[i] = x[i];
+    for (int k = static_cast<int>(threadIdx.x); k < cols; k += static_cast<int>(blockDim.x)) to.flags[k] = k % 3 != 1;
+    if (threadIdx.x == 0) {
+        *to.scale = scale;
+        *to.length = length;
+    }
+}
+
+template <class Launch>
+void expect_late_inputs(int rows, int cols, Launch const& launch) {
+    auto const count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
+    int const length = cols - 2;
+    stream on;
+    device_array<float> source(count), x(count), y(count), scale(1);
+    device_array<int> lengths(1);
+    device_array<unsigned char> flags(static_cast<std::size_t>(cols));
+    std::vector<float> const scores = some_scores(count, 5);
+    source.upload(scores);
+    lengths.upload({0});
+    late_inputs const late{x.data(), scale.data(), lengths.data(), flags.data()};
+    bring_slowly<<<1, 256, 0, on.get()>>>(late, source.data(), static_cast<int>(count), cols, 0.5f, length);
+    smx::status const s = launch(smx::programmatic(on.get()), late, y.data());
+    ASSERT_TRUE(s.ok()) << s.argument << ": " << s.requirement;
+    ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
+    std::vector<float> const got = y.download();
+    for (std::size_t row = 0; row < count; row += static_cast<std::size_t>(cols)) {
+        std::vector<float> shown, shown_scores;
+        for (int k = 0; k < cols; ++k) {
+            std::size_t const at = row + static_cast<std::size_t>(k);
+            if (k < length && k % 3 != 1) {
+                shown.push_back(got[at]);
+                shown_scores.push_back(scores[at]);
+            } else {
+                ASSERT_EQ(got[at], 0.0f) << "row " << row / static_cast<std::size_t>(cols) << ", column " << k;
+            }
+        }
+        expect_softmax(shown, shown_scores, static_cast<int>(shown.size()), 0.5, "visible part");
+    }
+}
+
+template <class Kernel>
+void expect_named_late_inputs(int rows, int cols) {
+    expect_late_inputs(rows, cols, [&](smx::launch_place on, late_inputs const& in, float* y) {
+        return smx::launch<Kernel>(
+            on, smx::scores<float>(in.x, {rows, cols}), smx::device_scale<float>(in.scale),
+            smx::both(smx::key_lengths<int>(in.length), smx::mask_tensor<unsigned char>(in.flags, {0, 0, 0, 1})),
+            smx::probabilities(y));
+    });
+}
+
+// Scale, lengths and mask are as late as the scores (B100).
+TEST_F(behaviour, programmatic_calls_wait_for_all_that_they_read) {
+    expect_named_late_inputs<smx::resident<smx::warp_group<8>, 4, 2>>(100, 61);
+    expect_named_late_inputs<smx::resident<smx::block_group<160>, 4, 3>>(20, 1900);
+    expect_named_late_inputs<smx::chunked_staged<smx::block_group<160>, 4, 5>>(5, 9000);
+    expect_named_late_inputs<smx::chunked_online<smx::block_group<160>, 4, 5>>(5, 9000);
+}
+
 TEST_F(behaviour, launch_auto_is_captured_on_its_first_call) {
     for (int cols : {33, 700, 5000, 20000, 45000, 70000, 140000}) {
         first_call_in_a_capture(cudaStreamCaptureModeGlobal, 3, cols, 1.0 / 8,
@@ -493,6 +562,12 @@ TEST(refusal, calls_without_elements_are_right) {
     smx::status const s = smx::launch<short_kernel>(nullptr, smx::scores<float>(none, {5, 0}), smx::fixed_scale(0.25),
                                                     smx::no_mask{}, smx::probabilities(none));
     EXPECT_TRUE(s.ok()) << s.argument;
+    for (smx::extents const& shape : {smx::extents(0, 2), smx::extents(5, 0), smx::extents(0, 0)}) {
+        smx::status const backward = smx::launch_backward<short_kernel>(
+            nullptr, smx::saved_probabilities<float>(none, shape), smx::incoming_gradients<float>(none),
+            smx::fixed_scale(0.25), smx::key_lengths<int>(nullptr), smx::gradients(none));
+        EXPECT_TRUE(backward.ok()) << backward.argument;
+    }
 }
 
 }  // namespace

@@ -204,6 +204,51 @@ TEST_F(large, rows_in_a_cluster_and_its_shared_memory) { run_known<smx::half>({8
 TEST_F(large, rows_longer_than_a_cluster) { run_known<smx::half>({1024, 2129920, false}); }
 TEST_F(large, one_row_of_2_to_the_27_columns) { run_known<float>({1, 1 << 27, false}); }
 
+// Equal probabilities, and gradients whose place the row chooses: their mean is 3.5 in every row of a multiple of eight
+// columns.
+__host__ __device__ double gradient_at(int64 row, int64 col) {
+    return static_cast<double>((known_rows::phase(row) + col) % 8);
+}
+
+__global__ void fill_gradients(smx::half* y, smx::half* dy, int64 rows, int64 cols) {
+    int64 const step = static_cast<int64>(gridDim.x) * blockDim.x;
+    for (int64 at = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; at < rows * cols; at += step) {
+        y[at] = smx::dtype<smx::half>::narrow(1.0f / static_cast<float>(cols));
+        dy[at] = smx::dtype<smx::half>::narrow(gradient_at(at / cols, at % cols));
+    }
+}
+
+__global__ void compare_gradients(smx::half const* dx, int64 rows, int64 cols, finding* result) {
+    int64 const step = static_cast<int64>(gridDim.x) * blockDim.x;
+    for (int64 at = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; at < rows * cols; at += step) {
+        double const want = (gradient_at(at / cols, at % cols) - 3.5) / static_cast<double>(cols);
+        if (static_cast<double>(smx::dtype<smx::half>::widen(dx[at])) == want) continue;
+        atomicAdd(&result->wrong, 1ULL);
+        atomicMin(&result->first, static_cast<unsigned long long>(at));
+    }
+}
+
+// In place: dx takes the place of dy.
+TEST_F(large, gradients_of_two_million_rows) {
+    constexpr int64 rows = 2097156, cols = 1024;
+    large_array<smx::half> y(static_cast<std::size_t>(rows * cols)), dy(static_cast<std::size_t>(rows * cols));
+    if (!y || !dy) GTEST_SKIP() << "this GPU has not the memory";
+    fill_gradients<<<blocks, threads>>>(y.data(), dy.data(), rows, cols);
+    using kernel = smx::resident<smx::block_group<128>, 8, 1>;
+    smx::status const s =
+        smx::launch_backward<kernel>(nullptr, smx::saved_probabilities<smx::half>(y.data(), {rows, cols}),
+                                     smx::incoming_gradients<smx::half>(dy.data()), smx::fixed_scale(1.0),
+                                     smx::no_mask{}, smx::gradients(dy.data()));
+    ASSERT_TRUE(s.ok()) << s.argument << ": " << s.requirement;
+    device::device_array<finding> result(1);
+    result.upload({finding{0, ~0ULL}});
+    compare_gradients<<<blocks, threads>>>(dy.data(), rows, cols, result.data());
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    finding const found = result.download()[0];
+    EXPECT_EQ(found.wrong, 0) << "the first in row " << found.first / cols << ", column " << found.first % cols;
+    EXPECT_TRUE(dy.fence_stands());
+}
+
 // One column: every probability is 1.
 __global__ void count_other_than_one(smx::half const* y, int64 count, finding* result) {
     int64 const step = static_cast<int64>(gridDim.x) * blockDim.x;

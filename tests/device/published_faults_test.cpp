@@ -152,10 +152,21 @@ SMX_DEVICE_TEST(published_faults, fill_in_place_of_exclusion) {
 
 // Columns that are no multiple of 4, and so rows that start at every phase.
 SMX_DEVICE_TEST(published_faults, columns_not_a_multiple_of_four) {
-    for (int64 cols : {1, 2, 3, 5, 6, 7, 37, 129, 383, 1001}) {
+    for (int64 cols : {1, 2, 3, 5, 6, 7, 37, 129, 383, 385, 1001, 8201, 16387}) {
         on_unmasked_kernels(where, cols, [&](problem p, runner const& kernel) {
             p.shape = {9, cols};
             p.exact = true;
+            return device::is_right(p, kernel, where);
+        });
+    }
+}
+
+// Lanes without a column bring a neutral value of zero: all scores of a row are lower (B013).
+SMX_DEVICE_TEST(published_faults, idle_lanes_count_as_zero) {
+    for (int64 cols : {1, 2, 3, 17, 31, 32, 33, 1025}) {
+        on_unmasked_kernels(where, cols, [&](problem p, runner const& kernel) {
+            p.shape = {5, cols};
+            p.score = [](int64, int64, int64, int k) { return -128.0 - k % 128; };
             return device::is_right(p, kernel, where);
         });
     }

@@ -108,6 +108,34 @@ TEST(lanes_log_softmax, read_twice) {
     expect_rows<online, smx::tile<8, 2, 2>, support::everything_case>();
 }
 
+// Maximum and logarithm of the sum differ by so much that their sum would have nothing of the smaller one.
+template <class Body, class Tile>
+void expect_large_offsets() {
+    struct reported {
+        std::vector<float> x;
+        std::vector<double> z;
+    };
+    double const third = -1.0986122886681098, half = -0.6931471805599453;
+    for (reported const& one : {reported{{-1e7f + 1, -1e7f + 1, -1e7f + 1}, {third, third, third}},
+                                reported{{1e8f, 1e8f}, {half, half}}, reported{{0, -200}, {0, -200}}}) {
+        int const cols = static_cast<int>(one.x.size());
+        std::vector<float> z(one.x.size());
+        support::run_lanes<Tile::lanes>([&](auto& g) {
+            Body::template run<Tile>(g, cols, smx::dense_input<float>{one.x.data(), {}}, 1.0f, smx::no_mask{},
+                                     output{z.data(), {}}, smx::row_id{0, 0, 0, 0, cols}, smx::extents(1, cols));
+        });
+        for (std::size_t k = 0; k < z.size(); ++k) EXPECT_NEAR(double{z[k]}, one.z[k], 1e-6) << one.x[k];
+    }
+}
+
+// B079
+TEST(lanes_log_softmax, large_offsets) {
+    expect_large_offsets<resident, smx::tile<1, 4, 1>>();
+    expect_large_offsets<resident, smx::tile<8, 4, 1>>();
+    expect_large_offsets<staged, smx::tile<4, 8, 1>>();
+    expect_large_offsets<online, smx::tile<4, 8, 1>>();
+}
+
 template <class Body, class Numbers, class Case>
 void expect_gradients() {
     using tile = smx::tile<Numbers::lanes, Numbers::vec, Numbers::packs, float, smx::kept::terms>;

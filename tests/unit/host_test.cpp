@@ -2,7 +2,6 @@
 #include "smx/host.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <cmath>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "support/host_call.hpp"
+#include "support/reserved_memory.hpp"
 
 namespace {
 
@@ -330,27 +330,9 @@ TEST(host, equal_scores_are_exact) {
     EXPECT_NEAR(static_cast<double>(sum), 25 * std::log(2.0), 1e-5);
 }
 
-// Memory that is only reserved: pages that are touched exist.
-class reserved_memory {
-public:
-    explicit reserved_memory(std::size_t bytes) : bytes_(bytes) {
-        memory_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    }
-    ~reserved_memory() {
-        if (memory_ != MAP_FAILED) munmap(memory_, bytes_);
-    }
-    reserved_memory(reserved_memory const&) = delete;
-    reserved_memory& operator=(reserved_memory const&) = delete;
-    void* get() const { return memory_ == MAP_FAILED ? nullptr : memory_; }
-
-private:
-    std::size_t bytes_;
-    void* memory_;
-};
-
 TEST(host, more_than_two_billion_rows) {
     index const rows = (index{1} << 31) + 10;
-    reserved_memory const memory(static_cast<std::size_t>(rows) * 2);
+    support::reserved_memory const memory(static_cast<std::size_t>(rows) * 2);
     if (memory.get() == nullptr) GTEST_SKIP() << "4 GiB of address space were refused";
     auto* const y = static_cast<smx::half*>(memory.get());
     smx::half const x{0x4000};
@@ -362,7 +344,7 @@ TEST(host, more_than_two_billion_rows) {
 
 TEST(host, more_than_two_billion_elements) {
     index const rows = 16400, cols = 133120;  // just above 2^31 elements
-    reserved_memory const x_memory(static_cast<std::size_t>(rows * cols) * 2),
+    support::reserved_memory const x_memory(static_cast<std::size_t>(rows * cols) * 2),
         y_memory(static_cast<std::size_t>(rows * cols) * 4);
     if (x_memory.get() == nullptr || y_memory.get() == nullptr) GTEST_SKIP() << "12 GiB of address space were refused";
     auto* const x = static_cast<smx::half*>(x_memory.get());
