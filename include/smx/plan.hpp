@@ -28,7 +28,7 @@ bool rows_touch(dense_input<Source> const& x, dense_output<Target, hidden::zeros
 template <class Operands>
 row_shape shape_of(Operands const& o) {
     return {o.shape.keys, Operands::element_bytes, int{sizeof(typename Operands::compute)}, rows_touch(o.input, o.output, o.shape), o.rows.count(),
-            int{sizeof(held_of<typename Operands::input_type, typename Operands::seen_type>)}};
+            int{sizeof(typename Operands::stored_type)}};
 }
 
 // check(), and the columns that the kernels were chosen for at compile time.

@@ -150,6 +150,12 @@ TEST(plan, only_rows_that_touch_can_move_as_one) {
     EXPECT_FALSE(smx::detail::rows_touch(smx::dense_input<float>{x, packed}, keeps, shape)) << "what is hidden stays";
 }
 
+// What kernels that wait in shared memory are given room for.
+template <class Input, class Output>
+int held_bytes_of(Input const& in, Output const& out) {
+    return smx::detail::shape_of(smx::make_operands(in, smx::fixed_scale(1), smx::no_mask(), out)).held_bytes;
+}
+
 // Scores wait as numbers for their logarithms and for a dropout, and rows that are dropped do not move as one piece.
 TEST(plan, of_logarithms_and_of_dropped_rows) {
     smx::device_limits const limits{227 * 1024, true, 16, 132};
@@ -162,6 +168,9 @@ TEST(plan, of_logarithms_and_of_dropped_rows) {
         auto const dropped = smx::plan(limits, in, smx::fixed_scale(1), smx::no_mask(),
                                        smx::dropped(smx::probabilities(y), smx::dropout(0.1, 1, 2)));
         ASSERT_TRUE(plain.result && logarithms.result && dropped.result) << cols;
+        EXPECT_EQ(held_bytes_of(in, smx::probabilities(y)), 2);
+        EXPECT_EQ(held_bytes_of(in, smx::log_probabilities(y)), 4);
+        EXPECT_EQ(held_bytes_of(in, smx::dropped(smx::probabilities(y), smx::dropout(0.1, 1, 2))), 4);
         EXPECT_NE(logarithms.kernel.body, smx::body_kind::deep);
         EXPECT_TRUE(logarithms.kernel.body != smx::body_kind::compact || logarithms.kernel.packs <= 4) << cols;
         EXPECT_NE(logarithms.kernel.body, smx::body_kind::packed);
