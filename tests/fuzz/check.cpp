@@ -573,7 +573,8 @@ private:
                            p.reach,
                            parts_[static_cast<std::size_t>(i)]->data(),
                            parts_[static_cast<std::size_t>(i)]->step()};
-        if (d_.types.masks != family::composed || p.kind != part_kind::absent) return result;
+        bool const is_whole_type = d_.types.masks == family::causal || d_.types.masks == family::composed;
+        if (!is_whole_type || p.kind != part_kind::absent) return result;
         // Absent from a mask whose type has it: one that hides nothing.
         if (i == 0) result.data = &no_bias_;
         if (i == 2) result.diagonal = smx::most_rows;
@@ -674,15 +675,19 @@ private:
         auto const undropped = [&](int k) { return element_at<Element>(undropped_.pointer(b, h, q, k)); };
         sentence = support::difference<Element>(want, undropped, type_);
         if (!sentence.empty()) return "before the dropout, " + sentence;
-        support::reference_row dropped = want;
+        // What is dropped is 0, whatever it was; what is kept is as exact as a row of which nothing is dropped.
+        double const by_all = 1 / (1 - support::drawn_probability(d_.drop));
+        support::reference_row scaled = want;
+        for (double& value : scaled.y) value = std::isinf(by_all) ? 0 : value * by_all;
         for (int k = 0; k < keys; ++k) {
-            double const by = dropped_factor(row, k);
-            double& value = dropped.y[static_cast<std::size_t>(k)];
-            value = by == 0 ? 0 : value * by;
-            if (by == 0 && support::stored<Element>::value(y(k)) != 0)
+            if (dropped_factor(row, k) == 0 && support::stored<Element>::value(y(k)) != 0)
                 return "column " + std::to_string(k) + ": is to be dropped";
         }
-        return support::difference<Element>(dropped, y, type_);
+        auto const kept = [&](int k) {
+            return dropped_factor(row, k) == 0 ? support::stored<Element>::make(scaled.y[static_cast<std::size_t>(k)])
+                                               : y(k);
+        };
+        return support::difference<Element>(scaled, kept, type_);
     }
 
     template <class Element>
