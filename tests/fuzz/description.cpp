@@ -22,6 +22,7 @@ int drawn_keys(choices& from) {
         case 5:
             return 1 + from.below(600);
         case 6:
+            if (from.one_in(12)) return 8192 * (1 + from.below(4)) + from.below(300);  // more than the host path holds
             return from.one_in(4) ? 1 + from.below(12000) : 1 + from.below(2100);
         default:
             return from.one_in(8) ? 0 : 1 + from.below(80);

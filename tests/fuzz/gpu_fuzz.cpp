@@ -66,8 +66,10 @@ std::string check(gpu_case const& c) {
     device::space& where = *device::gpu_space();
     for (std::size_t kernel : c.kernels) {
         if (!takes(all_kernels()[kernel], c.given, where)) continue;
-        std::string const sentence = device::check(c.given, all_kernels()[kernel], where);
-        if (!sentence.empty()) return sentence;
+        device::execution one(c.given, all_kernels()[kernel], where);
+        std::string sentence = one.run();
+        if (sentence.empty()) sentence = one.difference();
+        if (!sentence.empty()) return sentence + ", by " + name_of(all_kernels()[kernel]);
     }
     return {};
 }
