@@ -10,7 +10,7 @@
 
 namespace fuzz {
 
-// Another process's exit status for "cannot run here", which ctest is told to count as skipped.
+// The exit status for "cannot run here", which ctest is told to count as skipped.
 inline constexpr int exit_skipped = 77;
 
 struct options {
