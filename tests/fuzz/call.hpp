@@ -81,7 +81,6 @@ struct call {
     smx::empty_row when_empty = smx::empty_row::zeros;
     double drop = 0;
     unsigned long long const* drop_state = nullptr;  // seed and offset
-    bool drop_from_memory = false;
     int64 split = 0;
 
     template <class T>
@@ -129,8 +128,12 @@ smx::status with_parts(call const& c, Run const& run) {
     auto const masks = mask_of<Types.masks>(c);
     auto const x = smx::scores(c.x_as<X>(), c.shape, c.x_step);
     auto const dropout = [&](auto const& with) {
-        if (c.drop_from_memory) return with(smx::dropout(c.drop, c.drop_state, c.drop_state + 1, 3));
-        return with(smx::dropout(c.drop, c.drop_state[0], c.drop_state[1] + 3));
+        // Seed and offset as numbers or from memory: each takes as long to compile.
+        if constexpr (sizeof(X) == 2) {
+            return with(smx::dropout(c.drop, c.drop_state, c.drop_state + 1, 3));
+        } else {
+            return with(smx::dropout(c.drop, c.drop_state[0], c.drop_state[1] + 3));
+        }
     };
     if constexpr (how == way::probabilities) {
         return run(x, c.scale, masks, smx::probabilities(c.y_as<Y>(), c.y_step), c.when_empty,

@@ -560,7 +560,6 @@ private:
         c.when_empty = d_.when_empty;
         c.drop = d_.drop;
         c.drop_state = drop_state_;
-        c.drop_from_memory = d_.drop_from_memory;
         c.split = d_.split;
         return c;
     }

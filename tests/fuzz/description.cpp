@@ -145,7 +145,6 @@ description draw(choices& from, std::vector<signature> const& signatures) {
     d.when_empty = static_cast<smx::empty_row>(from.below(3));
     constexpr double drops[] = {0.1, 0.5, 0, 1, 0.9999, 1e-9};
     d.drop = is_dropped(how) ? drops[from.below(6)] : 0;
-    d.drop_from_memory = from.one_in(2);
     d.split = from.below(static_cast<int>(d.shape.batch * d.shape.heads * d.shape.queries) + 1);
 
     auto const hiding = [&] { return drawn_part(from, part_kind::causal, part_kind::predicate, d.shape); };
@@ -240,7 +239,6 @@ std::vector<description> simpler(description const& d) {
         with([](description& n) { n.factor_from = factor_kind::fixed; });
     if (d.when_empty != smx::empty_row::zeros) with([](description& n) { n.when_empty = smx::empty_row::zeros; });
     if (d.drop != 0) with([](description& n) { n.drop = 0; });
-    if (d.drop_from_memory) with([](description& n) { n.drop_from_memory = false; });
     if (d.split != 0) with([](description& n) { n.split = 0; });
     for (int i = 0; i < part_count; ++i) {
         part const& p = d.parts[i];

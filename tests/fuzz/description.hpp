@@ -109,7 +109,6 @@ struct description {
     double factor = 1;
     smx::empty_row when_empty = smx::empty_row::zeros;
     double drop = 0;
-    bool drop_from_memory = false;
     int64 split = 0;  // the host path runs rows before this one and those behind it by themselves
 };
 
