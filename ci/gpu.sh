@@ -104,7 +104,7 @@ run_tests() {
     failed=$((wanted - passed))
     echo "device tests: $((passed - skipped)) passed, $failed failed, $skipped skipped; what each said is in $test_logs"
     ((failed == 0)) || code=1
-    ctest --preset gpu -R '^example\.' || code=1
+    ctest --preset gpu -R '^example\.|^fuzz\.gpu' || code=1
     return "$code"
 }
 

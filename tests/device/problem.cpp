@@ -138,9 +138,9 @@ image blank(smx::extents shape, smx::strides step, int element, int64 bytes_befo
     return result;
 }
 
+bool is_given(smx::strides step) { return step.batch != 0 || step.head != 0 || step.query != 0 || step.key != 0; }
 smx::strides or_packed(smx::strides step, smx::extents shape) {
-    bool const given = step.batch != 0 || step.head != 0 || step.query != 0 || step.key != 0;
-    return given ? step : smx::packed_strides(shape);
+    return is_given(step) ? step : smx::packed_strides(shape);
 }
 
 smx::strides strides_of(mask_tensor_layout const& layout, smx::extents shape) {
@@ -315,8 +315,8 @@ std::string in_words(problem const& p) {
     } else if (p.factor_on_device) {
         text += " in memory";
     }
-    if (!smx::detail::is_contiguous(p.x_step)) text += ", x strides " + in_words(p.x_step);
-    if (!smx::detail::is_contiguous(p.y_step)) text += ", y strides " + in_words(p.y_step);
+    if (is_given(p.x_step)) text += ", x strides " + in_words(p.x_step);
+    if (is_given(p.y_step)) text += ", y strides " + in_words(p.y_step);
     if (p.x_phase != 0) text += ", x phase " + std::to_string(p.x_phase);
     if (p.y_phase != 0) text += ", y phase " + std::to_string(p.y_phase);
     if (p.in_place) text += ", in place";

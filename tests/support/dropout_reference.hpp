@@ -30,10 +30,10 @@ inline double drawn_probability(double p) { return std::floor(p * 65536 + 0.5) /
 
 // Column `col` of row `row` is kept.
 inline bool is_kept(double p, unsigned long long seed, unsigned long long offset, long long row, int col) {
-    auto const index = static_cast<unsigned long long>(row);
+    auto const number = static_cast<unsigned long long>(row);
     drawn_words const drawn =
-        philox_reference({{static_cast<unsigned>(col / 8), static_cast<unsigned>(index), static_cast<unsigned>(offset),
-                           static_cast<unsigned>((offset ^ index) >> 32U)}},
+        philox_reference({{static_cast<unsigned>(col / 8), static_cast<unsigned>(number), static_cast<unsigned>(offset),
+                           static_cast<unsigned>((offset ^ number) >> 32U)}},
                          static_cast<unsigned>(seed), static_cast<unsigned>(seed >> 32U));
     unsigned const draw = drawn.word[col % 8 / 2] >> (col % 2 == 0 ? 0U : 16U) & 0xffffU;
     return draw >= drawn_probability(p) * 65536;
