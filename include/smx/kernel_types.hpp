@@ -88,7 +88,7 @@ struct packed : detail::kernel_type<Group, Vec, Packs, Threads, body_kind::packe
             using tile_type = typename packed::template tile_of<Operands>;
             int64 const left = o.rows.count() - first;
             int const count = left < packed::rows_per_block ? static_cast<int>(left) : packed::rows_per_block;
-            run_packed(block_of<tile_type, Threads>(), g, o, first, count, shared, barrier);
+            run_packed(block_of<tile_type, Threads, RowsEach>(), g, o, first, count, shared, barrier);
         }
     }
 };

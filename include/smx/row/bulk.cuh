@@ -11,8 +11,8 @@ SMX_BEGIN
 // Callers   all threads of the block; the lanes of a group lie in one warp
 // Cost      one bulk copy in, rounded out to whole 16 bytes that the neighbours' rows share, and one out, rounded in; what is left, and what
 //           a bulk copy would touch outside the tensor, is moved by hand
-template <class Tile, class Group, int Threads, class Operands>
-SMX_DEVICE void run_packed(block_of<Tile, Threads>, Group& g, Operands const& o, int64 first, int count, void* shared, uint64* barrier) {
+template <class Tile, class Group, int Threads, int RowsEach, class Operands>
+SMX_DEVICE void run_packed(block_of<Tile, Threads, RowsEach>, Group& g, Operands const& o, int64 first, int count, void* shared, uint64* barrier) {
 #if SMX_ARCH >= 900
     using x_type = typename Operands::input_type::element;
     using y_type = typename Operands::output_type::element;
@@ -43,9 +43,13 @@ SMX_DEVICE void run_packed(block_of<Tile, Threads>, Group& g, Operands const& o,
     __syncthreads();
     ptx::barrier_wait(barrier, 0);
 
-    SMX_KEEP_LOOP
-    for (int done = 0; done < count; done += Threads / Group::size)
-        smx::run_stretch<Tile>(g, o, scores, probabilities, first, count, done + thread / Group::size);
+    constexpr int groups = Threads / Group::size;
+    if constexpr (RowsEach == 1) {
+        smx::run_stretch<Tile>(g, o, scores, probabilities, first, count, thread / Group::size);
+    } else {
+        SMX_KEEP_LOOP
+        for (int done = 0; done < count; done += groups) smx::run_stretch<Tile>(g, o, scores, probabilities, first, count, done + thread / Group::size);
+    }
 
     asm volatile("" : "+r"(moves.lead));  // or what follows from it would take registers while the rows run
     interval const out = moves.out();

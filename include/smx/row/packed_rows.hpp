@@ -63,8 +63,8 @@ private:
     SMX_HD int below(int element) const { return (lead + element) / Per16 * Per16 - lead; }
 };
 
-// Names the tile and the threads of run_packed (row/bulk.cuh), which a kernel type calls without its header.
-template <class Tile, int Threads>
+// Names the tile, the threads and the rows a group of run_packed (row/bulk.cuh), which a kernel type calls without its header.
+template <class Tile, int Threads, int RowsEach>
 struct block_of {};
 
 // What of a call decides whether its rows can move as stretches.

@@ -9,6 +9,23 @@
 
 SMX_BEGIN
 
+namespace detail {
+
+// What softmax_row does with a row that is bound: the six verbs.
+template <class Tile, class Group, class Input, class Seen, class Ahead, class Output>
+SMX_HD statistics<typename Tile::compute> softmax_by_verbs(Group& g, Tile& t, Input const& input, typename Tile::compute factor, Seen const& seen, Ahead& ahead,
+                                                           Output const& output, row_id row, empty_row when_empty) {
+    smx::load(g, t, input, row, ahead);
+    smx::scale(t, factor);
+    smx::mask(t, seen);
+    auto const stats = smx::reduce(g, t);
+    smx::normalize_for<Output>(t, stats, when_empty, row.cols);
+    smx::store(g, t, output, row, seen.span(), stats);
+    return stats;
+}
+
+}  // namespace detail
+
 // Softmax of one row: the algorithm.
 // Requires  row.cols <= Tile::capacity; memory for Tile::lanes * Tile::behind_packs packs, where there are such, aligned to 16 bytes
 // Callers   all lanes of g, convergent; lanes of one group pass the same row
@@ -23,15 +40,13 @@ SMX_HD statistics<typename Tile::compute> softmax_row(Group& g, Input const& inp
     read_ahead<Tile, decltype(masks.bind(row, shape))> seen(bound);
     Tile t;
     if constexpr (Tile::behind_packs > 0) t.behind = static_cast<typename Tile::held_pack*>(memory) + g.rank();
-    decltype(auto) target = detail::part_ahead<Tile>(output, row);
-    decltype(auto) ahead = detail::ahead_of<Tile, Output>(seen, target);
-    smx::load(g, t, input, row, ahead);
-    smx::scale(t, factor);
-    smx::mask(t, seen);
-    auto const stats = smx::reduce(g, t);
-    smx::normalize_for<Output>(t, stats, when_empty, row.cols);
-    smx::store(g, t, target, row, seen.span(), stats);
-    return stats;
+    if constexpr (detail::works_ahead<Output, Tile>) {
+        auto target = output.template ahead<Tile>(row);
+        detail::both_ahead<decltype(seen), decltype(target)> ahead{seen, target};
+        return detail::softmax_by_verbs(g, t, input, factor, seen, ahead, target, row, when_empty);
+    } else {
+        return detail::softmax_by_verbs(g, t, input, factor, seen, seen, output, row, when_empty);
+    }
 }
 
 SMX_END
