@@ -37,10 +37,9 @@ def _diagonal(causal_align):
     raise ValueError(f"causal_align must be 'top-left', 'bottom-right' or a number n (key <= query + n), was {causal_align!r}")
 
 
-def _check_tensors(**named):
-    for name, given in named.items():
-        if given is not None and not isinstance(given, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, was of type {type(given).__name__}")
+def _check_tensor(name, given):
+    if given is not None and not isinstance(given, torch.Tensor):
+        raise TypeError(f"{name} must be a tensor, was of type {type(given).__name__}")
 
 
 def _drawn(scores):
@@ -105,8 +104,9 @@ def scaled_mask_softmax(scores, mask=None, *, scale=None, head_dim=None, mask_ty
         scale = 1.0 / math.sqrt(head_dim)
     if isinstance(scale, torch.Tensor):
         raise TypeError("scale must be a number: multiply the scores by a tensor that learns before this call")
-    if mask is not None or bias is not None or lengths is not None:
-        _check_tensors(mask=mask, bias=bias, lengths=lengths)
+    _check_tensor("mask", mask)
+    _check_tensor("bias", bias)
+    _check_tensor("lengths", lengths)
     if mask is not None and mask.dtype is not torch.bool and mask.dtype is not torch.uint8:
         if mask.is_floating_point():
             mask, bias = None, mask if bias is None else _sum(mask, bias, scores.dtype)

@@ -1,7 +1,7 @@
 """The module that stands where models have a fused scale-mask-softmax."""
 import torch
 
-from .functional import _check_tensors, _drawn, _is_dropout, _softmax, _softmax_dropout
+from .functional import _check_tensor, _drawn, _is_dropout, _softmax, _softmax_dropout
 
 
 class FusedScaleMaskSoftmax(torch.nn.Module):
@@ -33,8 +33,7 @@ class FusedScaleMaskSoftmax(torch.nn.Module):
     def forward(self, input, mask=None, softmax_offset=None):
         if softmax_offset is not None:
             raise NotImplementedError("softmax_offset (an attention sink) is not offered")
-        if mask is not None:
-            _check_tensors(mask=mask)
+        _check_tensor("mask", mask)
         if mask is not None and mask.dtype is not torch.bool and mask.dtype is not torch.uint8:
             if mask.is_floating_point():
                 raise TypeError("this module's mask is bool or an integer, True = hidden: give numbers that are added to scaled_mask_softmax(bias=...)")
