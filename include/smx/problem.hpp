@@ -88,16 +88,15 @@ constexpr int64 row_step_of(strides step, extents shape) {
 // Strides that were left out, and what follows from strides and shape.
 template <class Tensor>
 void complete(Tensor&, extents) {}  // one of the user's own says itself where its rows are
+// A tensor without elements may have no memory: its rows are where it is.
+constexpr strides completed(strides step, extents shape) {
+    if (shape.batch == 0 || shape.heads == 0 || shape.queries == 0 || shape.keys == 0) return {0, 0, 0, is_contiguous(step) ? 1 : step.key};
+    return is_contiguous(step) ? packed_strides(shape) : step;
+}
 template <class Element>
-void complete(dense_input<Element>& x, extents shape) {
-    if (is_contiguous(x.step)) x.step = packed_strides(shape);
-    x.row_step = row_step_of(x.step, shape);
-}
+void complete(dense_input<Element>& x, extents shape) { x.row_step = row_step_of(x.step = completed(x.step, shape), shape); }
 template <class Element, hidden Hidden, normalized To>
-void complete(dense_output<Element, Hidden, To>& y, extents shape) {
-    if (is_contiguous(y.step)) y.step = packed_strides(shape);
-    y.row_step = row_step_of(y.step, shape);
-}
+void complete(dense_output<Element, Hidden, To>& y, extents shape) { y.row_step = row_step_of(y.step = completed(y.step, shape), shape); }
 
 template <class Output, class Dropout, class Undropped>
 void complete(dropped_output<Output, Dropout, Undropped>& y, extents shape) {
@@ -105,9 +104,7 @@ void complete(dropped_output<Output, Dropout, Undropped>& y, extents shape) {
     complete(y.undropped, shape);
 }
 template <class Input, class Dropout>
-void complete(dropped_input<Input, Dropout>& dy, extents shape) {
-    complete(dy.input, shape);
-}
+void complete(dropped_input<Input, Dropout>& dy, extents shape) { complete(dy.input, shape); }
 
 // What several rows read is to stay in the L2.
 constexpr cache_policy policy_of(strides step, extents shape) {
