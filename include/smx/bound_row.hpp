@@ -14,14 +14,14 @@ inline constexpr bool has_from = false;
 template <class Row>
 inline constexpr bool has_from<Row, always_void<decltype(some<Row>().from(0))>> = true;
 
-// A bound part row that can say once for all packs of a lane how they are written.
+// A bound output row that can say once for all packs of a lane how they are written.
 template <class Row, int Width, class = void>
 inline constexpr bool has_whole_packs = false;
 template <class Row, int Width>
 inline constexpr bool has_whole_packs<Row, Width, always_void<decltype(some<Row>().template takes_whole<Width>())>> = Width > 1;
 
-// An output or an input, of which a part can be worked out while the row is on its way has ahead<Tile>(row_id): what stands for it in that row and tile, with
-// fetch(tile) to be called first.
+// An output or an input, some of whose work can be done while the row is on its way, has ahead<Tile>(row_id): what stands for it in that row and
+// tile, with fetch(tile) to be called first.
 template <class Part, class Tile, class = void>
 inline constexpr bool works_ahead = false;
 template <class Part, class Tile>

@@ -20,7 +20,7 @@ struct policy {
     int threads;     // a block
     int vec;         // columns a pack
     int packs;       // a lane (and chunk)
-    int blocks = 1;  // that share a row, as a cluster
+    int blocks = 1;     // that share a row, as a cluster
     int behind = 0;     // packs a lane that wait in shared memory
     int rows_each = 1;  // that the lanes take one after the other
 

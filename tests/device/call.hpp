@@ -2,11 +2,36 @@
 // types: a few kernels then serve many cases.
 #pragma once
 
+#include <cstring>
+
 #include "smx/smx.hpp"
 
 namespace device {
 
 enum class storage { f16, bf16, f32, f64 };
+
+// Calls visit(T()) with the type behind a storage.
+template <class Visit>
+auto with_type(storage which, Visit&& visit) {
+    switch (which) {
+        case storage::f16:
+            return visit(smx::half{});
+        case storage::bf16:
+            return visit(smx::bfloat16{});
+        case storage::f32:
+            return visit(float{});
+        case storage::f64:
+            break;
+    }
+    return visit(double{});
+}
+
+template <class T>
+T element_at(unsigned char const* memory) {
+    T element;
+    std::memcpy(&element, memory, sizeof element);
+    return element;
+}
 
 inline char const* name_of(storage which) {
     switch (which) {

@@ -24,29 +24,6 @@ using bytes = std::vector<unsigned char>;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-// Calls visit(T()) with the type behind a storage.
-template <class Visit>
-auto with_type(storage which, Visit&& visit) {
-    switch (which) {
-        case storage::f16:
-            return visit(smx::half{});
-        case storage::bf16:
-            return visit(smx::bfloat16{});
-        case storage::f32:
-            return visit(float{});
-        case storage::f64:
-            break;
-    }
-    return visit(double{});
-}
-
-template <class T>
-T element_at(unsigned char const* memory) {
-    T element;
-    std::memcpy(&element, memory, sizeof element);
-    return element;
-}
-
 // All values of a 16-bit type: reading one by arithmetic on doubles is slow.
 template <class T>
 std::vector<double> const& values_of_bits() {

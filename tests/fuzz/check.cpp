@@ -18,31 +18,11 @@ namespace fuzz {
 
 namespace {
 
+using device::element_at;
+using device::with_type;
 using bytes = std::vector<unsigned char>;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-template <class Visit>
-auto with_type(storage which, Visit&& visit) {
-    switch (which) {
-        case storage::f16:
-            return visit(smx::half{});
-        case storage::bf16:
-            return visit(smx::bfloat16{});
-        case storage::f32:
-            return visit(float{});
-        case storage::f64:
-            break;
-    }
-    return visit(double{});
-}
-
-template <class T>
-T element_at(unsigned char const* memory) {
-    T element;
-    std::memcpy(&element, memory, sizeof element);
-    return element;
-}
 
 double value_at(storage which, unsigned char const* memory) {
     return with_type(which, [&](auto example) {
