@@ -127,10 +127,14 @@ SMX_HD void narrow_halves(float const* from, void* into) {
 #endif
 
 SMX_HD unsigned short narrow_bfloat16(float value) {
+#if SMX_ARCH >= 800
+    return static_cast<unsigned short>(ptx::floats_to_bfloat16s(value, 0.0f));
+#else
     unsigned const word = bit_cast<unsigned>(value);
     unsigned const rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;
     unsigned const quiet = (word >> 16) | 0x40u;
     return static_cast<unsigned short>(value != value ? quiet : rounded);
+#endif
 }
 
 }  // namespace detail

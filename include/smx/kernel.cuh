@@ -24,11 +24,14 @@ struct group_made<cluster_group<Threads, Blocks>> : cluster_group<Threads, Block
     SMX_DEVICE explicit group_made(typename base::storage& storage) : base(storage, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)) {}
 };
 
-// One that lets the next kernel start when its row is on its way.
+// One that lets the next kernel start when it begins to load its row.
 template <class Group>
 struct group_of : group_made<Group> {
     using group_made<Group>::group_made;
-    SMX_DEVICE void loads_are_issued() const { ptx::start_next_kernel(); }
+    bool tells_next = true;
+    SMX_DEVICE void loads_begin() const {
+        if (tells_next) ptx::start_next_kernel();
+    }
 };
 
 }  // namespace in_kernel
@@ -45,6 +48,18 @@ __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail:
     __shared__ typename group_type::storage storage;
     __shared__ uint64 barrier;
     static_assert(sizeof(storage) + sizeof(barrier) <= static_shared_bytes, "more shared memory than launches count on");
+    int const group = Kernel::threads <= Kernel::lanes ? 0 : static_cast<int>(threadIdx.x) / Kernel::lanes;
+    if constexpr (Kernel::template takes_whole_rows<Operands>) {
+        if (o.whole.count != 0) {
+            unsigned const index = (Kernel::blocks > 1 ? blockIdx.y : blockIdx.x) * Kernel::rows_per_block + static_cast<unsigned>(group);
+            if (index >= o.whole.count) return;
+            if (o.whole.starts_early) ptx::wait_for_previous_kernel();
+            in_kernel::group_of<group_type> g(storage);
+            g.tells_next = o.whole.starts_early;
+            smx::run_whole_row<typename Kernel::template tile_of<Operands>>(g, o, index);
+            return;
+        }
+    }
     // The blocks of a cluster lie along x, and nothing else does.
     int64 block = Kernel::blocks > 1 ? blockIdx.y : blockIdx.x;
     unsigned const outer = Kernel::blocks > 1 ? blockIdx.z : blockIdx.y;
@@ -53,7 +68,6 @@ __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail:
     if (first >= o.rows.count()) return;  // the whole block or cluster, and later a whole group, leaves: none waits for it
     ptx::wait_for_previous_kernel();
     in_kernel::group_of<group_type> g(storage);
-    int const group = Kernel::threads <= Kernel::lanes ? 0 : static_cast<int>(threadIdx.x) / Kernel::lanes;
     Kernel::run(g, o, first, group, smx_dynamic_shared, &barrier);
 }
 

@@ -181,10 +181,15 @@ static status launch_checked(launch_place place, Operands o, row_shape shape, in
         cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
         o.rows.share(blocks, Kernel::value.vec);
     }
+    if constexpr (Kernel::template takes_whole_rows<Operands>) {
+        o.whole.slice_columns = o.rows.slice_columns();
+        if (outer > 1) o.whole.count = 0;
+    }
     if (place.programmatic && limits.bulk_copies) {  // what has the one has the other: 9.0, device and code
         cudaLaunchAttribute& early = attributes[config.numAttrs++];
         early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         early.val.programmaticStreamSerializationAllowed = 1;
+        if constexpr (Kernel::template takes_whole_rows<Operands>) o.whole.starts_early = true;
     }
     cudaError_t const error = cudaLaunchKernelEx(&config, softmax_kernel<typename Kernel::plain, Operands>, o);
     if (Kernel::blocks > 1 && error == cudaErrorInvalidClusterSize) {  // a part of a GPU may hold less than its kind

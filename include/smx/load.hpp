@@ -116,16 +116,26 @@ template <class Tile, class Group>
 SMX_HD interval part_of_row(Group const& g, int head, row_id row) {
     if constexpr (Tile::fills_packs) {
         return {0, (row.cols + Tile::vec - 1) / Tile::vec * Tile::vec};
+    } else if constexpr (Tile::ends == row_ends::none && has_slices<Group>) {
+        int const begin = g.slice() * row.slice_columns, end = begin + row.slice_columns;
+        return {begin < row.cols ? begin : row.cols, end < row.cols ? end : row.cols};
     } else {
         return slice_of<Tile::vec>(g, head, row);
     }
 }
 
-// Groups that want to know when all that a lane loads of its part is on its way have loads_are_issued().
+// Groups that want to know when a lane begins to load its part have loads_begin(): not when all of it has been asked for, since a compiler would
+// put the word behind what waits for the first of it.
 template <class Group, class = void>
 inline constexpr bool hears_of_loads = false;
 template <class Group>
-inline constexpr bool hears_of_loads<Group, always_void<decltype(some<Group>().loads_are_issued())>> = true;
+inline constexpr bool hears_of_loads<Group, always_void<decltype(some<Group>().loads_begin())>> = true;
+
+// Groups that arrive at their peers while loads are on their way have loads_are_issued().
+template <class Group, class = void>
+inline constexpr bool arrives_late = false;
+template <class Group>
+inline constexpr bool arrives_late<Group, always_void<decltype(&Group::loads_are_issued)>> = true;
 
 template <class Ahead>
 using spans = always_void<decltype(some<Ahead>().span())>;
@@ -144,9 +154,10 @@ SMX_HD void load(Group& g, Tile& t, Input const& input, row_id row, Ahead& ahead
     auto const source = detail::input_row(input, row);
     t.cover(g.rank(), part, part.begin == 0 ? source.template head<Tile::vec>() : 0, ahead.span());
     t.factor = typename Tile::compute(1);
+    if constexpr (detail::hears_of_loads<Group>) g.loads_begin();
     detail::load_covered(t, source, [&] {
+        if constexpr (detail::arrives_late<Group>) g.loads_are_issued();
         ahead.fetch(t);
-        if constexpr (detail::hears_of_loads<Group>) g.loads_are_issued();
     });
 }
 template <class Group, class Tile, class Input>

@@ -125,9 +125,10 @@ SMX_HD void load_pair(Group& g, Tile& a, First const& first, Beside& b, Second c
     a.cover(g.rank(), part, part.begin == 0 ? head_of<Tile::vec>(first, row) : 0, ahead.span());
     b.map = a.map;
     a.factor = b.factor = compute(1);
+    if constexpr (detail::hears_of_loads<Group>) g.loads_begin();
     detail::load_both_covered(a, source, b, detail::row_in<compute>(bound), detail::packs_may_start<Tile::vec>(bound, a.map.first), [&] {
+        if constexpr (detail::arrives_late<Group>) g.loads_are_issued();
         ahead.fetch(a);
-        if constexpr (detail::hears_of_loads<Group>) g.loads_are_issued();
     });
 }
 

@@ -198,6 +198,9 @@ struct kernel_type {
     static constexpr int64 longest_row = holds_row(Body) ? value.columns() : most_columns;
     static constexpr bool runs_anywhere = blocks == 1 && Behind == 0 && Body != body_kind::packed && Body != body_kind::staged;
     static constexpr bool is_for_few = false;
+    // Whether the kernel has a way of its own for rows that are whole packs.
+    template <class Operands>
+    static constexpr bool takes_whole_rows = false;
     // Blocks that share a row of the shape.
     static SMX_HD constexpr int blocks_for(row_shape) { return blocks; }
 };

@@ -251,7 +251,7 @@ auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask cons
     detail::complete(output, x.shape);
     using row_output = decltype(more.row_output);
     row_range const rows = detail::rows_of(x.shape, input, factor, masks, output, more.row_output);
-    return operands<Input, Factor, decltype(masks), Output, row_output>{rows, input, factor, more.when_empty, output, more.row_output, masks, x.shape, rows.axes()};
+    return operands<Input, Factor, decltype(masks), Output, row_output>{detail::whole_rows_at(input, output, x.shape, detail::check_shape(x.shape) && surely_waits(factor) && more.when_empty == empty_row::zeros), masks, rows, input, factor, more.when_empty, output, more.row_output, x.shape, rows.axes()};
 }
 
 SMX_END

@@ -86,6 +86,8 @@ public:
     }
 
     bool has_short_form() const { return short_multiplier_ != 0; }
+    unsigned short_multiplier() const { return short_multiplier_; }
+    int shift() const { return shift_; }
 #endif
 
     SMX_HD int64 divide(int64 dividend) const {
@@ -136,6 +138,7 @@ public:
 #if SMX_HAS_HOST
     row_list(int64 count, int cols, bool is_short, bool by_index) : count_(count), cols_(cols), short_(is_short), by_index_(by_index) {}
 
+    int slice_columns() const { return slice_columns_; }
     // So many blocks share a row, in packs of `vec` columns.
     void share(int blocks, int vec) { slice_columns_ = static_cast<int>(((int64{cols_} + vec - 1) / vec + blocks - 1) / blocks * vec); }
 #endif

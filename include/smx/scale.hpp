@@ -98,6 +98,17 @@ struct fixed_scale {
     }
 };
 
+template <class Factor>
+inline constexpr bool is_fixed_scale = same_type<Factor, fixed_scale>;
+// Whether a factor can wait in every type that is computed with; one that is read where the rows run is asked there.
+template <class Factor>
+constexpr bool surely_waits(Factor const&) {
+    return true;
+}
+constexpr bool surely_waits(fixed_scale const& scale) {
+    return scale.single >= smallest_waiting_factor<float>() && scale.single <= largest_waiting_factor<float>();
+}
+
 // 1 / sqrt(head_dim), the usual scale of attention.
 // Source    A. Vaswani et al., "Attention is all you need", 2017, equation 1.
 #if SMX_HAS_HOST

@@ -14,7 +14,7 @@ template <int Lanes, int Vec, int Packs, class Compute = float, kept Kept = kept
           exponent Exponent = exponent::of_difference, int Behind = 0>
 struct tile {
     static_assert(Vec >= 1 && (Vec & (Vec - 1)) == 0 && Vec <= 32, "a pack has 1, 2, 4, 8, 16 or 32 columns");
-    static_assert(Lanes >= 1 && Packs >= 1 && Packs <= (Ends == row_ends::single ? 32 : 1024), "a tile has at least one lane, and 1 to 32 packs a lane");
+    static_assert(Lanes >= 1 && Packs >= 1 && Packs <= (Ends == row_ends::in_packs ? 1024 : 32), "a tile has at least one lane, and 1 to 32 packs a lane");
     static_assert(Behind == 0 || (Packs + Behind <= 32 && Ends == row_ends::single && (Kept == kept::weights || Kept == kept::stored)),
                   "with packs behind the registers a lane has at most 32, and keeps weights or what is stored (logarithms: write resident or chunked_online)");
     static_assert(Kept == kept::terms || (Kept == kept::stored) == !same_type<Stored, Compute>, "a tile with kept::stored, and no other, names what is stored");
@@ -27,8 +27,9 @@ struct tile {
     static constexpr bool skips = Hidden == hidden_packs::skipped;
     static constexpr bool sees_parts = Hidden != hidden_packs::all_or_none;
     static constexpr bool awaits_bias = Product == product::until_biased;
+    static constexpr row_ends ends = Ends;
     static constexpr bool fills_packs = Ends == row_ends::in_packs;
-    static constexpr int edges = fills_packs ? 0 : (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
+    static constexpr int edges = Ends != row_ends::single ? 0 : (2 * (Vec - 1) + Lanes - 1) / Lanes;  // slots a lane for up to Vec - 1 columns at either end
     static constexpr int behind_packs = Behind;
     static constexpr int capacity = Lanes * Vec * (Packs + Behind);
     // A stripe is what all lanes hold side by side of one pack, or of several short ones: a jump over less than 8 columns a lane costs more than
@@ -57,8 +58,8 @@ struct tile {
         __builtin_assume(static_cast<unsigned>(rank) < static_cast<unsigned>(Lanes));
 #endif
         map.begin = part.begin;
-        map.first = part.begin + (head < cols ? head : cols);
-        map.last = map.first + whole_packs(part.end - map.first) * Vec;
+        map.first = part.begin + (Ends == row_ends::none ? 0 : head < cols ? head : cols);
+        map.last = Ends == row_ends::none ? part.end : map.first + whole_packs(part.end - map.first) * Vec;
         map.end = part.end;
         map.rank = rank;
         map.mine = map.first + rank * Vec;

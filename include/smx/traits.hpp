@@ -54,6 +54,12 @@ inline constexpr bool has_hiding = false;
 template <class Seen>
 inline constexpr bool has_hiding<Seen, always_void<decltype(Seen::template hiding<1>())>> = true;
 
+// A row mask whose fetches have no jump between them: `static constexpr bool fetches_without_jumps = true` (absent means false).
+template <class Seen, class = void>
+inline constexpr bool fetches_without_jumps = false;
+template <class Seen>
+inline constexpr bool fetches_without_jumps<Seen, always_void<decltype(Seen::fetches_without_jumps)>> = Seen::fetches_without_jumps;
+
 // A row mask that looks at nothing but the packs it fetched, so that it may be asked about any: `static constexpr bool answers_from_packs = true`
 // (absent: true where nothing is asked). One that biases must also have hiding<Width>(), for the packs that were not fetched.
 template <class Seen, class = void>

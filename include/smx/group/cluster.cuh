@@ -14,8 +14,7 @@ SMX_BEGIN
 //
 // Who may write into whom, and when:
 // - A peer writes to this block's barriers and partials only after it has waited for the cluster, hence after this block has initialised
-//   them: it arrives in the constructor, right after that, and waits in meet(), before its own first message. What the row reads from
-//   global memory is asked for in between.
+//   them: it arrives right after that, in loads_are_issued(), and waits in meet(), before its own first message.
 // - Reductions take two sets of barrier and partials in turn. A peer sends for reduction n + 2 once it has all messages of n + 1, this
 //   block's among them; this block sent that after a barrier of its own threads in n + 1, which each of them reached after it had read the
 //   partials of n. So no message overwrites what is still read, and no barrier is two phases ahead of a thread that waits for it.
@@ -38,11 +37,20 @@ public:
     SMX_DEVICE explicit cluster_group(storage& memory) : cluster_group(memory, ptx::cluster_block(), ptx::cluster_blocks()) {}
 
     // Where the caller knows the place of this block in its cluster and the blocks of that, which take time to ask for.
-    SMX_DEVICE cluster_group(storage& memory, int slice, int slices) : memory_(memory), block_(memory.block), slice_(slice), slices_(slices) {
+    SMX_DEVICE cluster_group(storage& memory, int slice, int slices) : memory_(memory), block_(memory.block), slice_(slice), slices_(slices) {}
+
+    SMX_DEVICE int rank() const { return block_.rank(); }
+    SMX_DEVICE int slices() const { return slices_; }
+    SMX_DEVICE int slice() const { return slice_; }
+
+    // Arrives at the cluster, the first time: when what the row reads is on its way, which takes longer.
+    SMX_DEVICE void loads_are_issued() {
+        if (arrived_) return;
+        arrived_ = true;
 #if SMX_ARCH >= 900
         if (threadIdx.x == 0) {
-            ptx::barrier_init(&memory.arrived[0], 1);
-            ptx::barrier_init(&memory.arrived[1], 1);
+            ptx::barrier_init(&memory_.arrived[0], 1);
+            ptx::barrier_init(&memory_.arrived[1], 1);
             ptx::fence_barrier_init();  // the arrival itself orders nothing, and waits for nothing
         }
         __syncwarp();
@@ -52,9 +60,6 @@ public:
 #endif
     }
 
-    SMX_DEVICE int rank() const { return block_.rank(); }
-    SMX_DEVICE int slices() const { return slices_; }
-    SMX_DEVICE int slice() const { return slice_; }
     SMX_DEVICE void sync() {
         meet();
 #if SMX_ARCH >= 900
@@ -90,6 +95,7 @@ private:
     // Until every block of the cluster has started and has initialised what its peers write to.
     SMX_DEVICE void meet() {
         if (met_) return;
+        loads_are_issued();
         met_ = true;
 #if SMX_ARCH >= 900
         ptx::cluster_wait();
@@ -104,7 +110,6 @@ private:
         int const turn = reductions_ % 2;
 #if SMX_ARCH >= 900
         uint64* const arrived = &memory_.arrived[turn];
-        if (threadIdx.x == 0) ptx::barrier_expect(arrived, slices_ * int{sizeof(Value)});
         if (int const peer = block_.rank(); peer < slices_) {
             unsigned const to = ptx::peer_address(memory_.partials[turn][slice()], peer);
             unsigned const barrier = ptx::peer_address(arrived, peer);
@@ -117,6 +122,7 @@ private:
                 ptx::store_async(to, words.first, words.second, barrier);
             }
         }
+        if (threadIdx.x == 0) ptx::barrier_expect(arrived, slices_ * int{sizeof(Value)});
         ptx::barrier_wait_for_peers(arrived, reductions_ / 2 % 2);
 #endif
         ++reductions_;
@@ -135,7 +141,7 @@ private:
     block_group<Threads> block_;
     int slice_, slices_;
     int reductions_ = 0;
-    bool met_ = false;
+    bool arrived_ = false, met_ = false;
 };
 
 SMX_END

@@ -74,6 +74,7 @@ struct bit_tensor {
         static constexpr bool tests = true;
         static constexpr bool spans_row = true;
         static constexpr bool answers_from_packs = true;
+        static constexpr bool fetches_without_jumps = true;
 
         SMX_HD interval span() const { return {0, cols}; }
 

@@ -75,6 +75,7 @@ struct both_row {
     static constexpr bool biases = mask_biases<FirstRow> || mask_biases<SecondRow>;
     static constexpr bool spans_row = smx::spans_row<FirstRow> && smx::spans_row<SecondRow>;
     static constexpr bool answers_from_packs = smx::answers_from_packs<FirstRow> && smx::answers_from_packs<SecondRow>;
+    static constexpr bool fetches_without_jumps = smx::fetches_without_jumps<FirstRow> || smx::fetches_without_jumps<SecondRow>;
 
     SMX_HD interval span() const { return overlap(first.span(), second.span()); }
 

@@ -1,5 +1,6 @@
 // Everything the rows of a call need, by value: what a kernel is given.
 #pragma once
+#include "../whole_rows.hpp"
 #include "backward.hpp"
 
 SMX_BEGIN
@@ -21,13 +22,14 @@ struct operands {
     using stored_type = chosen_type<wants_logarithms<Output> || draws, compute, detail::held_of<Input, seen_type>>;  // what a row may wait as
 
     // In a kernel's parameters: what every row needs before it can load comes first, since each 64 bytes of them take a trip to memory.
+    typename detail::whole_rows_of<Input, Output>::type whole;
+    Mask masks;
     row_list rows;
     Input input;
     Factor factor;
     empty_row when_empty;
     Output output;
     RowOutput row_output;
-    Mask masks;
     extents shape;
     row_axes axes;
 
@@ -69,6 +71,11 @@ inline constexpr bool is_backward<backward_operands<Input, Gradient, Factor, Mas
 
 namespace detail {
 
+template <class Operands>
+inline constexpr bool has_whole_rows = false;
+template <class Source, class Factor, class Mask, class Target, hidden Hidden, normalized To, class RowOutput>
+inline constexpr bool has_whole_rows<operands<dense_input<Source>, Factor, Mask, dense_output<Target, Hidden, To>, RowOutput>> = true;
+
 // Numbers that the registers of a lane hold of a column: a score; y and dy; and what makes y of scores takes as much again.
 template <class Operands>
 inline constexpr int numbers_held = 1;
@@ -98,6 +105,36 @@ SMX_HD void run_resident(Group& g, Operands const& o, int64 index, void* memory 
     row_id const row = o.row(index);
     auto const stats = smx::softmax_row<Tile>(g, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape,
                                          o.when_empty, memory);
+    if (detail::is_first_lane(g)) o.row_output.store(row, stats);
+}
+
+namespace detail {
+// The same tile without columns beside its packs.
+template <class Tile>
+struct without_ends;
+template <int Lanes, int Vec, int Packs, class Compute, kept Kept, hidden_packs Hidden, product Product, class Stored, row_ends Ends, exponent Exponent, int Behind>
+struct without_ends<tile<Lanes, Vec, Packs, Compute, Kept, Hidden, Product, Stored, Ends, Exponent, Behind>> {
+    using type = tile<Lanes, Vec, Packs, Compute, Kept, Hidden, Product, Stored, row_ends::none, Exponent, Behind>;
+};
+}  // namespace detail
+
+// One row in the resident body.
+// Requires  index < o.whole.count, a fixed scale that can wait, empty rows that become zeros; o.whole.slice_columns set where blocks share a row
+template <class Tile, class Group, class Source, class Factor, class Mask, class Target, hidden Hidden, normalized To, class RowOutput>
+SMX_HD void run_whole_row(Group& g, operands<dense_input<Source>, Factor, Mask, dense_output<Target, Hidden, To>, RowOutput> const& o, unsigned index) {
+    using tile_type = typename detail::without_ends<Tile>::type;
+    using operands_type = operands<dense_input<Source>, Factor, Mask, dense_output<Target, Hidden, To>, RowOutput>;
+    row_id const row = o.whole.template at<operands_type::may_be_by_index>(index);
+    detail::whole_input<Source> const input{o.whole.x, o.whole.x_step};
+    detail::whole_output<Target, Hidden, To> const output{o.whole.y, o.whole.y_step};
+    auto const factor = o.factor.template value<typename Tile::compute>(row);
+#if SMX_DEVICE_CODE
+    if constexpr (is_fixed_scale<Factor>) {
+        __builtin_assume(factor >= smallest_waiting_factor<typename Tile::compute>());
+        __builtin_assume(factor <= largest_waiting_factor<typename Tile::compute>());
+    }
+#endif
+    auto const stats = smx::softmax_row<tile_type>(g, input, factor, o.masks, output, row, o.shape, empty_row::zeros);
     if (detail::is_first_lane(g)) o.row_output.store(row, stats);
 }
 
