@@ -26,6 +26,16 @@
 #define SMX_HAS_HOST 1
 #endif
 
+// 1 where the compiler can read the bits of a value as another type in a constant expression: NVRTC before 12.3 cannot.
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_bit_cast)
+#define SMX_HAS_BIT_CAST 1
+#endif
+#endif
+#if !defined(SMX_HAS_BIT_CAST)
+#define SMX_HAS_BIT_CAST 0
+#endif
+
 // 1 while the code being compiled will run on a GPU.
 #if defined(__CUDA_ARCH__)
 #define SMX_DEVICE_CODE 1
@@ -72,7 +82,12 @@
 #else
 #define SMX_ARCHS sm_any
 #endif
-#define SMX_BEGIN_KERNELS SMX_BEGIN inline namespace SMX_ARCHS __attribute__((visibility("hidden"))) {
+#if SMX_HAS_HOST
+#define SMX_HIDDEN __attribute__((visibility("hidden")))
+#else
+#define SMX_HIDDEN  // NVRTC links nothing, and warns of it
+#endif
+#define SMX_BEGIN_KERNELS SMX_BEGIN inline namespace SMX_ARCHS SMX_HIDDEN {
 #define SMX_END_KERNELS \
     } \
     SMX_END
