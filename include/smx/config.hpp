@@ -36,10 +36,38 @@
 #define SMX_HAS_BIT_CAST 0
 #endif
 
+// The first of two expressions where there are __ldcs and __stcs; clang as the CUDA compiler has none.
+#if defined(__clang__) && !defined(__NVCC__)
+#define SMX_STREAMED(with, without) without
+#else
+#define SMX_STREAMED(with, without) with
+#endif
+
+// A kernel's parameter that may be read where it lies; clang before 20 copies what it does not see through.
+#if defined(__clang__) && !defined(__NVCC__) && __clang_major__ < 20
+#define SMX_GRID_CONSTANT
+#else
+#define SMX_GRID_CONSTANT __grid_constant__
+#endif
+
+// 1 where the instructions of clusters and bulk copies can be written: CUDA 12.1, for clang as its compiler also LLVM 17. Code for 9.0 and later does
+// without them elsewhere, as that for 8.9.
+#if defined(__CUDACC_VER_MAJOR__)
+#define SMX_HAS_CLUSTERS (__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201)
+#elif defined(__CUDACC__)
+#define SMX_HAS_CLUSTERS (__clang_major__ >= 17 && CUDA_VERSION >= 12010)
+#else
+#define SMX_HAS_CLUSTERS 1
+#endif
+
 // 1 while the code being compiled will run on a GPU.
 #if defined(__CUDA_ARCH__)
 #define SMX_DEVICE_CODE 1
+#if SMX_HAS_CLUSTERS || __CUDA_ARCH__ < 900
 #define SMX_ARCH __CUDA_ARCH__
+#else
+#define SMX_ARCH 890
+#endif
 #define SMX_UNROLL _Pragma("unroll")
 #define SMX_KEEP_LOOP _Pragma("unroll 1")
 #else
