@@ -93,10 +93,16 @@
 #define SMX_HALVES_AT_ONCE 8
 #endif
 
-// Values that cross from one translation unit to another: one namespace a version.
+// Values that cross from one translation unit to another: one namespace a version, so that two of them in a process share no symbol. Who compiles one
+// version changed, or commits between two, gives it a name of its own: -DSMX_TAG=my_engine.
+#if !defined(SMX_TAG)
+#define SMX_TAG
+#endif
+#define SMX_VERSION_JOIN(A, B, C, D) v##A##_##B##_##C##D
+#define SMX_VERSION_EXPAND(...) SMX_VERSION_JOIN(__VA_ARGS__)
 #define SMX_BEGIN \
     namespace smx { \
-    inline namespace v0_1 {
+    inline namespace SMX_VERSION_EXPAND(SMX_VERSION_MAJOR, SMX_VERSION_MINOR, SMX_VERSION_PATCH, SMX_TAG) {
 #define SMX_END \
     } \
     }
