@@ -50,7 +50,7 @@ int main(int count, char** words) {
         }
     }
     if (on_gpu[0]() == 0) {
-        std::puts("no GPU");
+        std::puts("on the CPU");
         return 0;
     }
     for (int turn = 0; turn < 2; ++turn) {
@@ -58,6 +58,6 @@ int main(int count, char** words) {
             if (!is(on_gpu[i](), 1 + i)) return 1;
         }
     }
-    std::puts("on a GPU too");
+    std::puts("on the CPU and on a GPU");
     return 0;
 }
