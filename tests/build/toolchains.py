@@ -5,8 +5,6 @@ import subprocess
 import tempfile
 import venv
 
-from tools import start_of
-
 # As NVIDIA's own toolkits have it; Debian's lies elsewhere and says so.
 PROFILE = """TOP = $(_HERE_)/..
 NVVMIR_LIBRARY_DIR = $(TOP)/nvvm/libdevice
@@ -22,7 +20,7 @@ class Missing(Exception):
 def get(*command, cwd=None):
     done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=cwd)
     if done.returncode != 0:
-        raise Missing(start_of(done.stdout.strip(), 3))
+        raise Missing(done.stdout.strip().split("\n")[-1])
     return done.stdout
 
 
