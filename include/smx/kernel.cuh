@@ -24,6 +24,12 @@ struct group_made<cluster_group<Threads, Blocks>> : cluster_group<Threads, Block
     SMX_DEVICE explicit group_made(typename base::storage& storage) : base(storage, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)) {}
 };
 
+// Beside the kernel: nvcc 11 does not read a template's name among launch bounds.
+template <class Kernel, class Operands>
+SMX_HD constexpr int blocks_per_sm() {
+    return Kernel::blocks_per_sm(detail::traits_of<Operands>, int{sizeof(typename Operands::compute)}, Kernel::template held_bytes<Operands>);
+}
+
 // One that lets the next kernel start when it begins to load its row.
 template <class Group>
 struct group_of : group_made<Group> {
@@ -40,9 +46,8 @@ struct group_of : group_made<Group> {
 // Requires  grid.x * grid.y blocks cover o.rows.count(), or where blocks share a row, grid.x == clusterDim.x <= Kernel::blocks and grid.y * grid.z
 //           cover it; blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...)
 template <class Kernel, class Operands>
-__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_sm(detail::traits_of<Operands>, int{sizeof(typename Operands::compute)},
-                                                                         Kernel::template held_bytes<Operands>))
-    softmax_kernel(Operands const __grid_constant__ o) {
+__global__ void __launch_bounds__(Kernel::threads, in_kernel::blocks_per_sm<Kernel, Operands>())
+    softmax_kernel(Operands const SMX_GRID_CONSTANT o) {
     using group_type = typename Kernel::group;
     extern __shared__ __align__(128) unsigned char smx_dynamic_shared[];
     __shared__ typename group_type::storage storage;

@@ -80,7 +80,7 @@ inline status current_device(int& device, device_limits& limits) {
         multiprocessors.set(device, count);
         shared_bytes.set(device, bytes);
     }
-    limits = {bytes, major >= 9, cluster_blocks_of(major), count};
+    limits = {bytes, SMX_HAS_CLUSTERS && major >= 9, SMX_HAS_CLUSTERS ? cluster_blocks_of(major) : 1, count};
     return {};
 }
 

@@ -9,7 +9,15 @@ SMX_BEGIN
 
 template <class To, class From>
 SMX_HD constexpr To bit_cast(From const& value) {
+#if SMX_HAS_BIT_CAST
     return __builtin_bit_cast(To, value);
+#else
+    union {
+        From from;
+        To to;
+    } const bits = {value};
+    return bits.to;
+#endif
 }
 
 // Functions, not constants: a namespace-scope constant bound to a reference is undefined in device code.

@@ -49,7 +49,7 @@ SMX_HD void read_as(raw_pack<Element, Count>& into, Element const* from) {
     auto const read = [from](int i) {
         word const* const source = reinterpret_cast<word const*>(from) + i;
         if constexpr (Traffic == traffic::streamed) {
-            return __ldcs(source);
+            return ptx::load_streamed(source);
         } else {
             return *source;
         }
@@ -79,7 +79,7 @@ SMX_HD void write_as(Element* into, raw_pack<Element, Count> const& from) {
             value = reinterpret_cast<word const*>(from.units)[i];
         }
         if constexpr (Traffic == traffic::streamed) {
-            __stcs(target, value);
+            ptx::store_streamed(target, value);
         } else {
             *target = value;
         }
@@ -112,7 +112,8 @@ SMX_HD Element* held_address(Element* pointer) {
 template <class Element>
 SMX_HD Element const* in_global_memory(Element const* pointer) {
 #if SMX_DEVICE_CODE
-    __builtin_assume(__isGlobal(pointer));
+    bool const is_global = __isGlobal(pointer);  // by itself: NVRTC 11 takes no call for an assumption
+    __builtin_assume(is_global);
 #endif
     return pointer;
 }
@@ -197,7 +198,7 @@ SMX_HD void copy_16_bytes(void* target, void const* source) {
 #if SMX_ARCH >= 900
     ptx::copy_async(target, source, static_cast<uint64>(cache_policy::leaves));
 #elif SMX_DEVICE_CODE
-    *static_cast<uint4*>(target) = __ldcs(static_cast<uint4 const*>(source));
+    *static_cast<uint4*>(target) = ptx::load_streamed(static_cast<uint4 const*>(source));
 #else
     __builtin_memcpy(target, source, 16);
 #endif

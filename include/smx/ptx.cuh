@@ -33,6 +33,16 @@ SMX_DEVICE unsigned zero_of(int number) {
     return zero;
 }
 
+// Global memory that is not wanted again soon.
+template <class Word>
+SMX_DEVICE Word load_streamed(Word const* from) {
+    return SMX_STREAMED(__ldcs(from), *from);
+}
+template <class Word>
+SMX_DEVICE void store_streamed(Word* into, Word value) {
+    SMX_STREAMED(__stcs(into, value), *into = value);
+}
+
 SMX_DEVICE float half_to_float(unsigned short bits) {
     float y;
     asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(bits));

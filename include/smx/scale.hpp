@@ -46,8 +46,8 @@ struct split_factor {
     }
 
 private:
-    static constexpr Real tiny = bit_cast<Real>(0x33800000u);  // 2^-24, the smallest half
-    static constexpr Real largest_finite = bit_cast<Real>(0x7f7fffffu);
+    static constexpr Real tiny = Real(0x1p-24f);  // the smallest half
+    static constexpr Real largest_finite = Real(0x1.fffffep127f);
 };
 
 // Each score becomes score * factor, rounded once; -inf times a factor of 0 or below makes the row NaN.

@@ -34,7 +34,7 @@ def kernels_of(source, cubin, *flags):
     said = must(*FLAGS, "-cubin", "-Xptxas", "-v", *flags, "-o", cubin, source)
     sizes = dict(re.findall(r" \.text\.(\S+)\s+PROGBITS\s+\S+\s+\S+\s+(\S+)", must("readelf", "-SW", cubin)))
     for mangled, rest in re.findall(r"entry function '(\S+)'.*?\n(.*?Used \d+ registers[^\n]*)", said, re.S):
-        name = re.sub(r"smx::v\d+_\d+::", "", must("c++filt", mangled))
+        name = re.sub(r"smx::v\d+_\d+_\d+::", "", must("c++filt", mangled))
         kernel, vec, packs = re.search(r"(\w+<(?:thread_group|\w+<\d+(?:, \d+)?>), (\d+), (\d+))", name).groups()
         frame, stores, loads = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", rest).groups()
         registers = re.search(r"Used (\d+) registers", rest).group(1)

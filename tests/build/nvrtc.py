@@ -6,12 +6,23 @@ from tools import cuda_home, need_nvcc, skip
 
 
 class Nvrtc:
-    def __init__(self):
-        need_nvcc()
-        found = sorted((cuda_home() / "lib64").glob("libnvrtc.so*"))
+    """The NVRTC of this build's toolkit, or one in another folder."""
+    def __init__(self, folder=None):
+        if folder is None:
+            need_nvcc()
+            folder = cuda_home() / "lib64"
+        found = sorted(folder.glob("libnvrtc.so*"))
         if not found:
-            skip("no libnvrtc in " + str(cuda_home()))
+            skip("no libnvrtc in " + str(folder))
         self.library = ctypes.CDLL(str(found[0]))
+
+    def architectures(self):
+        """Every compute capability it knows, 90 for 9.0."""
+        count = ctypes.c_int()
+        self.library.nvrtcGetNumSupportedArchs(ctypes.byref(count))
+        known = (ctypes.c_int * count.value)()
+        self.library.nvrtcGetSupportedArchs(known)
+        return list(known)
 
     def compile(self, source, options):
         """Gives the error code (0 is success), what the compiler said, and the processor seconds it took."""

@@ -104,7 +104,7 @@ private:
 
     // The block's value to all blocks, itself too; gives the set of partials that then holds all of theirs.
     template <class Value>
-    SMX_DEVICE int send(Value value) {
+    SMX_DEVICE int send([[maybe_unused]] Value value) {
         static_assert(sizeof(Value) == 4 || sizeof(Value) == 8 || sizeof(Value) == 16, "a cluster_group reduces values of 4, 8 or 16 bytes");
         meet();
         int const turn = reductions_ % 2;

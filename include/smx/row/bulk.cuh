@@ -61,6 +61,7 @@ SMX_DEVICE void run_packed(block_of<Tile, Threads, RowsEach>, Group& g, Operands
     if (out.end + thread < moves.elements) to[out.end + thread] = probabilities[out.end + thread];
     if (thread == 0) ptx::bulk_stores_wait();
 #else
+    (void)g, (void)o, (void)first, (void)count, (void)shared, (void)barrier;
     __trap();  // never launched: launches ask what the kernel was compiled for
 #endif
 }

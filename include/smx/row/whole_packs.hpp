@@ -27,7 +27,7 @@ private:
         uint64 start = 0, element = 0;
 
         template <int ForWrite>
-        SMX_HD void ask(int next, int column, int columns) const {
+        SMX_HD void ask([[maybe_unused]] int next, [[maybe_unused]] int column, [[maybe_unused]] int columns) const {
 #if !SMX_DEVICE_CODE
             constexpr uint64 line = 64, least = 2048;  // a short row is done before memory answers: some rows ahead
             uint64 const row = static_cast<unsigned>(next) * element;
