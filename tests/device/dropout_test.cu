@@ -85,7 +85,8 @@ void expect_forward(int cols, std::size_t at, Mask const& mask, device::calling 
                                  smx::dropped(smx::probabilities(device_y.data() + y_at), smx::dropout(p, seed, offset),
                                               smx::probabilities(device_undropped.data() + undropped_at)));
     };
-    auto const compare = [&](unsigned long long) {
+    std::vector<T> first;  // what the first replay gave
+    auto const compare = [&](unsigned long long turn) {
         std::vector<T> const y = device_y.download(), undropped = device_undropped.download();
         for (std::size_t i = 0; i < count; ++i) {
             auto const here = static_cast<index>(i);
@@ -94,6 +95,9 @@ void expect_forward(int cols, std::size_t at, Mask const& mask, device::calling 
             ASSERT_NEAR(got, before * by, 1e-6 * before + 4 * stored<T>::half_step_at(before)) << "element " << i;
             if (by == 0) ASSERT_EQ(got, 0.0) << "element " << i;
         }
+        if (turn == 0) first = undropped;
+        if (turn != 0 && cols > 1)
+            ASSERT_NE(std::memcmp(first.data(), undropped.data(), first.size() * sizeof(T)), 0) << "scores of before";
         T poison;
         std::memset(static_cast<void*>(&poison), 0xff, sizeof poison);
         for (std::size_t i = 0; i < y.size(); ++i) {
