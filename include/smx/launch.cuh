@@ -84,18 +84,18 @@ inline status current_device(int& device, device_limits& limits) {
     return {};
 }
 
-// Lets a kernel use all the shared memory a device has, where it needs more than every kernel may (48 KiB, its own variables included); once
+// Lets a kernel use all the shared memory that limits have, where it needs more than every kernel may (48 KiB, its own variables included); once
 // a kernel and device.
 template <class Kernel, class Operands>
 static status allow_shared_memory(int device, int64 bytes, device_limits limits) {
     constexpr int64 always_allowed = 48 * 1024 - static_shared_bytes;
     static number_of_device allowed;
-    if (bytes <= always_allowed || allowed.get(device) != 0) return {};
+    if (bytes <= always_allowed || bytes <= allowed.get(device)) return {};
     int const most = static_cast<int>(limits.shared_bytes_per_block - static_shared_bytes);
     cudaError_t const error = cudaFuncSetAttribute(reinterpret_cast<void const*>(softmax_kernel<typename Kernel::plain, Operands>),
                                                    cudaFuncAttributeMaxDynamicSharedMemorySize, most);
     if (error != cudaSuccess) return cuda_status(error, "cudaFuncSetAttribute");
-    allowed.set(device, 1);
+    allowed.set(device, most);
     return {};
 }
 
@@ -199,28 +199,28 @@ static status launch_checked(launch_place place, Operands o, row_shape shape, in
     return cuda_status(error, "kernel launch");
 }
 
-// Requires  o passed check()
+// Requires  o passed check(); find() as current_device() does, or says that the device has less
 template <class Kernel, class Operands>
-static status launch_named(launch_place place, Operands const& o) {
+static status launch_named(launch_place place, Operands const& o, decltype(current_device)* find = current_device) {
     if (detail::is_done(o)) return {};
     row_shape const shape = detail::shape_of(o);
     if (status const s = check_kernel<Kernel>(shape); !s) return s;
     untouched_error const keep;
     int device = 0;
     device_limits limits;
-    if (status const s = current_device(device, limits); !s) return s;
+    if (status const s = find(device, limits); !s) return s;
     return launch_checked<Kernel>(place, o, shape, device, limits);
 }
 
 // The first kernel of a list that can run the rows.
-// Requires  o passed check_choice()
+// Requires  o passed check_choice(); find() as for launch_named()
 template <class Kernels, class Operands>
-static status launch_first(launch_place place, Operands const& o) {
+static status launch_first(launch_place place, Operands const& o, decltype(current_device)* find = current_device) {
     if (detail::is_done(o)) return {};
     untouched_error const keep;
     int device = 0;
     device_limits limits;
-    if (status const s = current_device(device, limits); !s) return s;
+    if (status const s = find(device, limits); !s) return s;
     row_shape const shape = detail::shape_of(o);
     auto const launch_chosen = [&](auto kernel) { return launch_checked<decltype(kernel)>(place, o, shape, device, limits); };
     status const s = detail::with_first(Kernels(), shape, limits, launch_chosen);

@@ -65,8 +65,10 @@ struct placed {
     T* data() const { return memory.data() + offset; }
 };
 
+// Twice, for the same bits; captured, each time as the second replay, the first having read other gradients.
 template <class Kernel, class Case, class Y, class Dy = Y, class Dx = Y, class Db = float>
-void expect_sums(shape4 const& shape, sums_options const& options, unsigned long long seed) {
+void expect_sums(shape4 const& shape, sums_options const& options, unsigned long long seed,
+                 device::calling how = device::calling::directly) {
     support::summed_call<Case, Y, Dy, Dx, Db> call(shape, options, seed);
     placed<Y> y(call.y.size(), options.y_offset);
     placed<Dy> dy(call.dy.size(), options.dy_offset);
@@ -76,16 +78,22 @@ void expect_sums(shape4 const& shape, sums_options const& options, unsigned long
     biases.upload({call.material.biases.data(), call.material.biases.data() + call.material.biases.size()});
     y.upload(call.y.data());
     stream on;
+    std::vector<Dy> const others(call.dy.size(), support::stored<Dy>::make(0.5));
     for (Db* target : {again.data(), db.data()}) {
-        dy.upload(call.dy.data());
-        Dx* const into = options.in_place ? reinterpret_cast<Dx*>(dy.data()) : dx.data();
-        smx::status const s = launch_backward_as<Kernel>(
-            smx::launch_place(on.get()), smx::saved_probabilities(y.data(), call.extents(), call.step()),
-            smx::incoming_gradients(dy.data(), call.step()), smx::fixed_scale(options.factor),
-            Case::on_device(call.material, biases.data()), smx::gradients(into, call.step()),
-            smx::bias_gradients(target, call.db_step()));
-        ASSERT_TRUE(s.ok()) << smx::sentence(s).text;
-        ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
+        bool const is_captured = how == device::calling::captured;
+        auto const prepare = [&](unsigned long long turn) {
+            dy.upload(is_captured && turn == 0 ? others.data() : call.dy.data());
+        };
+        auto const launch = [&] {
+            Dx* const into = options.in_place ? reinterpret_cast<Dx*>(dy.data()) : dx.data();
+            return launch_backward_as<Kernel>(
+                smx::launch_place(on.get()), smx::saved_probabilities(y.data(), call.extents(), call.step()),
+                smx::incoming_gradients(dy.data(), call.step()), smx::fixed_scale(options.factor),
+                Case::on_device(call.material, biases.data()), smx::gradients(into, call.step()),
+                smx::bias_gradients(target, call.db_step()));
+        };
+        device::run_turns(how, on.get(), prepare, launch, [](unsigned long long) {});
+        if (::testing::Test::HasFatalFailure()) return;
     }
     std::vector<Db> const one = db.memory.download(), other = again.memory.download();
     ASSERT_EQ(std::memcmp(one.data(), other.data(), one.size() * sizeof(Db)), 0) << "another run, other bits";
@@ -156,6 +164,53 @@ TEST_F(backward_sums, automatic) {
         expect_sums<automatic, causal_and_biases, float>({2, 2, keys > 9000 ? 1 : 4, keys}, options, seed++);
         if (::testing::Test::HasFatalFailure()) return;
     }
+}
+
+template <class Kernel, class Case, class Y, class Dy = Y, class Dx = Y, class Db = float>
+void expect_captured(smx::device_limits const& limits) {
+    if (Kernel::blocks > limits.cluster_blocks) return;
+    expect_sums<Kernel, Case, Y, Dy, Dx, Db>({3, 2, 3, Kernel::value.columns()}, support::all_ways_to_repeat()[5], 7,
+                                             device::calling::captured);
+}
+
+// Each test in a process of its own, as ctest runs them: nothing has been launched before.
+TEST_F(backward_sums, every_kernel_is_captured_on_its_first_call) {
+    using smx::half;
+    expect_captured<smx::resident<smx::thread_group, 4, 4>, causal, float>(limits);
+    expect_captured<smx::resident<smx::warp_group<8>, 8, 2>, none, half>(limits);
+    expect_captured<smx::resident<smx::warp_group<32>, 4, 3>, causal_and_biases, float>(limits);
+    expect_captured<smx::resident<smx::block_group<128>, 8, 2>, none, half>(limits);
+    expect_captured<smx::resident<smx::cluster_group<64, 4>, 4, 2>, causal, float>(limits);
+    expect_captured<smx::compact<smx::block_group<64>, 8, 4>, causal, half, half, half, half>(limits);
+    expect_captured<smx::chunked_online<smx::warp_group<32>, 8, 2>, causal, half>(limits);
+    expect_captured<smx::chunked_online<smx::cluster_group<64, 2>, 4, 2>, none, double, double, double, double>(limits);
+}
+TEST_F(backward_sums, launch_auto_backward_is_captured_on_its_first_calls) {
+    unsigned long long seed = 1;
+    for (int keys : {1, 31, 64, 65, 129, 511, 1000, 2049, 4097, 8193, 20001, 70001, 140001}) {
+        sums_options const options = support::all_ways_to_repeat()[(seed * 5) % 16];
+        expect_sums<automatic, causal, smx::half>({2, 2, keys > 9000 ? 1 : 4, keys}, options, seed++,
+                                                  device::calling::captured);
+        if (::testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST_F(backward_sums, an_error_from_before_is_neither_blamed_nor_cleared) {
+    constexpr std::size_t count = 4 * 600;
+    device_array<float> y(count), dy(count), dx(count), db(600);
+    y.upload(std::vector<float>(count, 1.0f / 600));
+    dy.upload(std::vector<float>(count, 1.0f));
+    stream on;
+    cudaError_t const before = device::fail_a_launch();
+    ASSERT_NE(before, cudaSuccess);
+    smx::status const s = smx::launch_backward<smx::resident<smx::block_group<160>, 4, 1>>(
+        on.get(), smx::saved_probabilities(y.data(), {4, 600}), smx::incoming_gradients(dy.data()), smx::fixed_scale(1),
+        smx::no_mask{}, smx::gradients(dx.data()), smx::bias_gradients(db.data(), {0, 0, 0, 1}));
+    EXPECT_EQ(cudaGetLastError(), before);
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+    ASSERT_TRUE(s.ok()) << smx::sentence(s).text;
+    ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
+    for (float one : db.download()) ASSERT_NEAR(one, 0.0f, 1e-6f);
 }
 
 // The gradient of the scale: as on the CPU, but for rounding, and its bits every run.

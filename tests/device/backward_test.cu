@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 
 namespace {
 
+using device::automatic;
 using device::device_array;
 using device::launch_backward_as;
 using device::stream;
@@ -106,6 +108,9 @@ struct places {
     std::size_t y = 0, dy = 0, dx = 0;  // in elements from the start of an allocation, before which canaries stand
     index padding = 0;                  // elements between rows
     bool in_place = false;
+    bool exact = false;  // no canaries: allocations begin and end with their tensor
+    device::calling how = device::calling::directly;
+    smx::device_limits const* most = nullptr;  // what the GPU is to be taken for, where that is less
 };
 
 // Runs one call. Hidden y and dy are NaN, one row has a NaN in a visible dy; dx is surrounded by canaries and poisoned.
@@ -114,7 +119,7 @@ void expect_gradients(shape4 const& shape, places const& at = {}, unsigned long 
     SCOPED_TRACE(::testing::Message() << shape.batch << " x " << shape.heads << " x " << shape.queries << " x "
                                       << shape.keys << ", offsets " << at.y << ", " << at.dy << ", " << at.dx
                                       << ", padding " << at.padding << (at.in_place ? ", in place" : ""));
-    constexpr std::size_t margin = 64;
+    std::size_t const margin = at.exact ? 0 : 64;
     constexpr bool is_double = sizeof(smx::compute_of<Y>) == 8 || sizeof(smx::compute_of<Dy>) == 8;
     double const factor = 0.375;
     index const pitch = shape.keys + at.padding, rows = shape.batch * shape.heads * shape.queries;
@@ -123,7 +128,6 @@ void expect_gradients(shape4 const& shape, places const& at = {}, unsigned long 
     smx::extents const extents(shape.batch, shape.heads, shape.queries, shape.keys);
     material const m(shape, seed);
 
-    support::random_stream random(seed);
     auto const nan_y = support::stored<Y>::make(std::numeric_limits<double>::quiet_NaN());
     auto const nan_dy = support::stored<Dy>::make(std::numeric_limits<double>::quiet_NaN());
     std::vector<Y> y(margin + at.y + count + margin, nan_y);
@@ -135,67 +139,86 @@ void expect_gradients(shape4 const& shape, places const& at = {}, unsigned long 
             for (index h = 0; h < shape.heads; ++h)
                 for (index q = 0; q < shape.queries; ++q, ++row) visit(b, h, q, row);
     };
-    every_row([&](index b, index h, index q, index row) {
-        auto const begin = static_cast<std::size_t>(row * pitch);
-        for (int k = 0; k < shape.keys; ++k) {
-            if (!Case::visible(m, b, h, q, k)) continue;
-            auto const here = begin + static_cast<std::size_t>(k);
-            y[margin + at.y + here] = support::stored<Y>::make(random.uniform() * 4 / shape.keys);
-            bool const spoilt = row == poisoned_row && k % 5 == 2;
-            if (!spoilt) dy[margin + at.dy + here] = support::stored<Dy>::make(random.normal());
-        }
-    });
     device_array<Y> device_y(y.size());
     device_array<Dy> device_dy(dy.size());
     device_array<Dx> device_dx(margin + at.dx + count + margin);
-    device_y.upload(y);
-    device_dy.upload(dy);
+    auto const prepare = [&](unsigned long long turn) {
+        support::random_stream random(seed + 1000 * turn);
+        every_row([&](index b, index h, index q, index row) {
+            auto const begin = static_cast<std::size_t>(row * pitch);
+            for (int k = 0; k < shape.keys; ++k) {
+                if (!Case::visible(m, b, h, q, k)) continue;
+                auto const here = begin + static_cast<std::size_t>(k);
+                y[margin + at.y + here] = support::stored<Y>::make(random.uniform() * 4 / shape.keys);
+                bool const spoilt = row == poisoned_row && k % 5 == 2;
+                if (!spoilt) dy[margin + at.dy + here] = support::stored<Dy>::make(random.normal());
+            }
+        });
+        device_y.upload(y);
+        device_dy.upload(dy);
+        device_dx.poison();
+    };
     Dx* const dx =
         at.in_place ? reinterpret_cast<Dx*>(device_dy.data() + margin + at.dy) : device_dx.data() + margin + at.dx;
 
     stream on;
-    smx::status const s = launch_backward_as<Kernel>(
-        smx::launch_place(on.get()), smx::saved_probabilities(device_y.data() + margin + at.y, extents, step),
-        smx::incoming_gradients(device_dy.data() + margin + at.dy, step), smx::fixed_scale(factor), Case::mask(m),
-        smx::gradients(dx, step));
-    ASSERT_TRUE(s.ok()) << smx::sentence(s).text;
-    ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
+    auto const launch = [&]() -> smx::status {
+        smx::launch_place const place(on.get());
+        auto const in = smx::saved_probabilities(device_y.data() + margin + at.y, extents, step);
+        auto const given = smx::incoming_gradients(device_dy.data() + margin + at.dy, step);
+        auto const by = smx::fixed_scale(factor);
+        auto const mask = Case::mask(m);
+        auto const out = smx::gradients(dx, step);
+        if constexpr (device::is_automatic<Kernel>) {
+            if (at.most != nullptr)
+                return device::launch_auto_backward_within<typename Kernel::choice>(*at.most, place, in, given, by,
+                                                                                    mask, out);
+        }
+        return launch_backward_as<Kernel>(place, in, given, by, mask, out);
+    };
+    auto const compare = [&](unsigned long long) {
+        std::vector<Y> const y_after = device_y.download();
+        std::vector<Dy> const dy_after = device_dy.download();
+        ASSERT_EQ(std::memcmp(y.data(), y_after.data(), y.size() * sizeof(Y)), 0) << "y was written";
+        std::vector<Dx> got;
+        std::size_t first = margin + at.dx;
+        if (at.in_place) {
+            got.resize(dy_after.size());
+            std::memcpy(static_cast<void*>(got.data()), dy_after.data(), dy_after.size() * sizeof(Dy));
+            first = margin + at.dy;
+        } else {
+            ASSERT_EQ(std::memcmp(dy.data(), dy_after.data(), dy.size() * sizeof(Dy)), 0) << "dy was written";
+            got = device_dx.download();
+        }
 
-    std::vector<Y> const y_after = device_y.download();
-    std::vector<Dy> const dy_after = device_dy.download();
-    ASSERT_EQ(std::memcmp(y.data(), y_after.data(), y.size() * sizeof(Y)), 0) << "y was written";
-    std::vector<Dx> got;
-    std::size_t first = margin + at.dx;
-    if (at.in_place) {
-        got.resize(dy_after.size());
-        std::memcpy(static_cast<void*>(got.data()), dy_after.data(), dy_after.size() * sizeof(Dy));
-        first = margin + at.dy;
-    } else {
-        ASSERT_EQ(std::memcmp(dy.data(), dy_after.data(), dy.size() * sizeof(Dy)), 0) << "dy was written";
-        got = device_dx.download();
-    }
-
-    std::vector<bool> written(got.size(), false);
-    every_row([&](index b, index h, index q, index row) {
-        auto const begin = static_cast<std::size_t>(row * pitch);
-        auto const want = support::gradient_reference(
-            shape.keys,
-            [&](int k) { return support::stored<Y>::value(y[margin + at.y + begin + static_cast<std::size_t>(k)]); },
-            [&](int k) { return support::stored<Dy>::value(dy[margin + at.dy + begin + static_cast<std::size_t>(k)]); },
-            factor, [&](int k) { return Case::visible(m, b, h, q, k); });
-        ASSERT_EQ(support::difference_of_gradients<Dx>(
-                      want, [&](int k) { return got[first + begin + static_cast<std::size_t>(k)]; },
-                      is_double ? support::arithmetic::in_double : support::arithmetic::in_float),
-                  "")
-            << "row (" << b << ", " << h << ", " << q << ")";
-        for (int k = 0; k < shape.keys; ++k) written[first + begin + static_cast<std::size_t>(k)] = true;
-    });
-    unsigned char poison[sizeof(Dx)];
-    std::memset(poison, 0xff, sizeof poison);
-    for (std::size_t i = 0; i < got.size(); ++i) {
-        void const* const before = at.in_place ? static_cast<void const*>(&dy[i]) : poison;
-        ASSERT_TRUE(written[i] || std::memcmp(&got[i], before, sizeof(Dx)) == 0) << "element " << i << " was written";
-    }
+        std::vector<bool> written(got.size(), false);
+        every_row([&](index b, index h, index q, index row) {
+            auto const begin = static_cast<std::size_t>(row * pitch);
+            auto const want = support::gradient_reference(
+                shape.keys,
+                [&](int k) {
+                    return support::stored<Y>::value(y[margin + at.y + begin + static_cast<std::size_t>(k)]);
+                },
+                [&](int k) {
+                    return support::stored<Dy>::value(dy[margin + at.dy + begin + static_cast<std::size_t>(k)]);
+                },
+                factor, [&](int k) { return Case::visible(m, b, h, q, k); });
+            ASSERT_EQ(support::difference_of_gradients<Dx>(
+                          want, [&](int k) { return got[first + begin + static_cast<std::size_t>(k)]; },
+                          is_double ? support::arithmetic::in_double : support::arithmetic::in_float),
+                      "")
+                << "row (" << b << ", " << h << ", " << q << ")";
+            for (int k = 0; k < shape.keys; ++k) written[first + begin + static_cast<std::size_t>(k)] = true;
+        });
+        unsigned char poison[sizeof(Dx)];
+        std::memset(poison, 0xff, sizeof poison);
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            void const* const before = at.in_place ? static_cast<void const*>(&dy[i]) : poison;
+            ASSERT_TRUE(written[i] || std::memcmp(&got[i], before, sizeof(Dx)) == 0)
+                << "element " << i << " was written";
+        }
+    };
+    device::run_turns(at.how, on.get(), prepare, launch, compare);
 }
 
 // Lengths round packs and round what a kernel holds, at all places of the three tensors.
@@ -263,9 +286,43 @@ TEST_F(backward, of_every_type) {
     expect_lengths<wide, causal, float, double, smx::half>(limits);
 }
 
+// What compute-sanitizer runs: memory without a byte to spare, under all that a mask may read.
+using sanitize_backward = backward;
+
+template <class Kernel, class Y>
+void expect_exact(smx::device_limits const& limits) {
+    if (Kernel::blocks > limits.cluster_blocks) return;
+    places at;
+    at.exact = true;
+    int const longest = Kernel::value.columns();
+    bool const is_online = Kernel::value.body == smx::body_kind::online;
+    for (int cols : {5, is_online ? longest + 3 : longest - 1}) {
+        for (std::size_t offset : {0, 1}) {
+            at.y = at.dy = offset;
+            at.dx = 1 - offset;
+            expect_gradients<Kernel, all_four, Y>({1, 2, 2, cols}, at, 3);
+            if (::testing::Test::HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST_F(sanitize_backward, every_body) {
+    expect_exact<smx::resident<smx::thread_group, 4, 4>, float>(limits);
+    expect_exact<smx::resident<smx::warp_group<8>, 8, 2>, smx::half>(limits);
+    expect_exact<smx::resident<smx::warp_group<32>, 4, 3>, float>(limits);
+    expect_exact<smx::resident<smx::block_group<96>, 8, 2>, smx::half>(limits);
+    expect_exact<smx::compact<smx::block_group<64>, 8, 4>, smx::half>(limits);
+    expect_exact<smx::chunked_online<smx::warp_group<32>, 8, 2>, smx::half>(limits);
+    expect_exact<smx::chunked_online<smx::block_group<128>, 4, 2>, float>(limits);
+}
+TEST_F(sanitize_backward, clusters) {
+    expect_exact<smx::resident<smx::cluster_group<64, 4>, 4, 2>, float>(limits);
+    expect_exact<smx::compact<smx::cluster_group<64, 4>, 8, 5>, smx::bfloat16>(limits);
+}
+
 // launch_auto_backward at the ends of every kernel's rows.
 template <class Y, class Case, class Choice = smx::every_kernel>
-void expect_automatic(smx::device_limits const& limits) {
+void expect_automatic(device::calling how = device::calling::directly) {
     for (int cols :
          {1,    16,   31,   32,   33,   63,   64,   65,   127,  128,  129,  255,  256,   257,   511,   512,   513,
           1000, 1024, 1025, 1537, 2048, 2049, 3071, 4096, 4097, 6145, 8192, 8193, 16384, 16385, 70001, 140001}) {
@@ -273,22 +330,61 @@ void expect_automatic(smx::device_limits const& limits) {
         shape4 const shape{1, cols < 5000 ? 2 : 1, 3, cols};
         places at;
         at.y = at.dy = static_cast<std::size_t>(cols % 2);
+        at.how = how;
         expect_gradients<device::automatic_among<Choice>, Case, Y>(shape, at);
         if (::testing::Test::HasFatalFailure()) return;
     }
-    (void)limits;
 }
 
 TEST_F(backward, automatic_without_a_mask) {
-    expect_automatic<float, none>(limits);
-    expect_automatic<smx::half, none>(limits);
+    expect_automatic<float, none>();
+    expect_automatic<smx::half, none>();
+    expect_automatic<smx::bfloat16, none>();
 }
 TEST_F(backward, automatic_causal) {
-    expect_automatic<smx::half, causal>(limits);
-    expect_automatic<float, causal, smx::for_columns<200, 4096>>(limits);
+    expect_automatic<smx::half, causal>();
+    expect_automatic<float, causal, smx::for_columns<200, 4096>>();
 }
-TEST_F(backward, automatic_with_all_masks) {
-    expect_automatic<smx::half, all_four, smx::for_columns<200, 4096>>(limits);
+TEST_F(backward, automatic_with_all_masks) { expect_automatic<smx::half, all_four, smx::for_columns<200, 4096>>(); }
+
+// On GPUs that have less than this one; with its own limits last, so that nothing stays set as the lesser ones had it.
+template <class Y, class Case>
+void expect_within_limits(smx::device_limits const& own) {
+    std::vector<smx::device_limits> all(std::begin(device::lesser_limits), std::end(device::lesser_limits));
+    all.push_back(own);
+    for (int cols : {1, 33, 129, 1000, 2049, 4097, 9001, 20000, 70001, 140001, 524288, 1300000}) {
+        for (smx::device_limits const& most : all) {
+            places at;
+            at.most = &most;
+            expect_gradients<automatic, Case, Y>({1, 1, cols < 100000 ? 3 : 1, cols}, at);
+            if (::testing::Test::HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST_F(backward, half_within_lesser_limits) {
+    expect_within_limits<smx::half, none>(limits);
+    expect_within_limits<smx::half, causal>(limits);
+}
+TEST_F(backward, bfloat16_within_lesser_limits) { expect_within_limits<smx::bfloat16, none>(limits); }
+TEST_F(backward, float_within_lesser_limits) { expect_within_limits<float, none>(limits); }
+
+// A kernel by its name has no other to take its place.
+TEST_F(backward, a_cluster_is_refused_where_there_is_none) {
+    if (limits.cluster_blocks == 1) GTEST_SKIP() << "this GPU has no clusters";
+    device_array<float> y(2048), dy(2048), dx(2048);
+    stream on;
+    smx::extents const shape(1, 2048);
+    smx::strides const step = smx::packed_strides(shape);
+    smx::status const s = device::launch_backward_within<smx::resident<smx::cluster_group<64, 4>, 4, 2>>(
+        {48 * 1024, false, 1, 0}, on.get(), smx::saved_probabilities(y.data(), shape, step),
+        smx::incoming_gradients(dy.data(), step), smx::fixed_scale(0.375), smx::no_mask{},
+        smx::gradients(dx.data(), step));
+    EXPECT_EQ(s.code, smx::errc::device_limit);
+    EXPECT_STREQ(s.argument, "blocks of a cluster");
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
+    for (float one : dx.download()) ASSERT_TRUE(std::isnan(one));
 }
 
 // From the scores and their log-sum-exp, by the kernels of launch_auto: as from the probabilities, but for rounding.
@@ -373,6 +469,121 @@ TEST_F(backward, is_captured_on_its_first_call) {
     }
     EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
     EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+template <class Kernel, class Y>
+void expect_captured(smx::device_limits const& limits) {
+    if (Kernel::blocks > limits.cluster_blocks) return;
+    places at;
+    at.how = device::calling::captured;
+    expect_gradients<Kernel, none, Y>({1, 2, 3, Kernel::value.columns()}, at);
+}
+
+// Each test in a process of its own, as ctest runs them: nothing has been launched before.
+TEST_F(backward, every_kernel_is_captured_on_its_first_call) {
+    expect_captured<smx::resident<smx::thread_group, 4, 4>, float>(limits);
+    expect_captured<smx::resident<smx::warp_group<8>, 8, 2>, smx::half>(limits);
+    expect_captured<smx::resident<smx::warp_group<32>, 4, 3>, float>(limits);
+    expect_captured<smx::resident<smx::block_group<96>, 8, 2>, smx::half>(limits);
+    expect_captured<smx::resident<smx::cluster_group<64, 4>, 4, 2>, float>(limits);
+    expect_captured<smx::compact<smx::block_group<64>, 8, 4>, smx::half>(limits);
+    expect_captured<smx::compact<smx::cluster_group<64, 4>, 8, 5>, smx::bfloat16>(limits);
+    expect_captured<smx::chunked_online<smx::warp_group<32>, 8, 2>, smx::half>(limits);
+    expect_captured<smx::chunked_online<smx::block_group<128>, 4, 2>, float>(limits);
+}
+TEST_F(backward, launch_auto_backward_is_captured_on_its_first_calls) {
+    expect_automatic<float, none>(device::calling::captured);
+    expect_automatic<smx::half, none>(device::calling::captured);
+    expect_automatic<smx::bfloat16, none>(device::calling::captured);
+    expect_automatic<smx::half, causal>(device::calling::captured);
+}
+
+// Threads that make the first calls of a process at the same moment, each on a stream of its own: the bits of one
+// thread.
+TEST_F(backward, first_calls_of_eight_threads_at_once) {
+    constexpr int count = 8, rows = 3;
+    constexpr int lengths[] = {33, 1000, 20000, 140001};
+    std::size_t const most = rows * 140001;
+    device_array<float> y(most), dy(most);
+    y.upload(std::vector<float>(most, 0x1p-12f));
+    dy.upload(support::make_scores<float>(support::pattern::mild, most, 1, 7));
+    auto const launch = [&](cudaStream_t on, int cols, float* dx) {
+        return smx::launch_auto_backward(on, smx::saved_probabilities<float>(y.data(), {rows, cols}),
+                                         smx::incoming_gradients<float>(dy.data()), smx::fixed_scale(0.375),
+                                         smx::no_mask{}, smx::gradients(dx));
+    };
+    std::vector<std::unique_ptr<device_array<float>>> dx;
+    for (int i = 0; i < count * 4; ++i)
+        dx.push_back(std::make_unique<device_array<float>>(static_cast<std::size_t>(rows * lengths[i % 4])));
+    std::vector<smx::status> given(dx.size());
+    device::at_once(count, [&](int thread, cudaStream_t on) {
+        for (int turn = 0; turn < 4; ++turn) {
+            auto const i = static_cast<std::size_t>(thread * 4 + (thread + turn) % 4);  // the same kernels, and others
+            given[i] = launch(on, lengths[i % 4], dx[i]->data());
+        }
+    });
+    stream on;
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+        ASSERT_TRUE(given[i].ok()) << smx::sentence(given[i]).text;
+        std::vector<float> const raced = dx[i]->download();
+        dx[i]->poison();
+        ASSERT_TRUE(launch(on.get(), lengths[i % 4], dx[i]->data()));
+        ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
+        std::vector<float> const alone = dx[i]->download();
+        ASSERT_EQ(std::memcmp(raced.data(), alone.data(), raced.size() * sizeof(float)), 0) << "call " << i;
+        for (float one : alone) ASSERT_FALSE(std::isnan(one)) << "call " << i;
+    }
+}
+
+TEST_F(backward, an_error_from_before_is_neither_blamed_nor_cleared) {
+    constexpr int rows = 3, cols = 200;
+    device_array<float> y(rows * cols), dy(rows * cols), dx(rows * cols);
+    y.upload(std::vector<float>(rows * cols, 0.005f));
+    dy.upload(std::vector<float>(rows * cols, 1.0f));
+    stream on;
+    cudaError_t const before = device::fail_a_launch();
+    ASSERT_NE(before, cudaSuccess);
+    auto const in = smx::saved_probabilities<float>(y.data(), {rows, cols});
+    auto const given = smx::incoming_gradients<float>(dy.data());
+    auto const factor = smx::fixed_scale(0.375);
+    auto const out = smx::gradients(dx.data());
+    using kernel = smx::resident<smx::warp_group<32>, 4, 3>;
+    smx::status const named = smx::launch_backward<kernel>(on.get(), in, given, factor, smx::no_mask{}, out);
+    cudaError_t const after_named = cudaPeekAtLastError();
+    smx::status const too_long = smx::launch_backward<kernel>(
+        on.get(), smx::saved_probabilities<float>(y.data(), {1, 600}), given, factor, smx::no_mask{}, out);
+    cudaError_t const after_too_long = cudaPeekAtLastError();
+    smx::status const automatic_one = smx::launch_auto_backward(on.get(), in, given, factor, smx::no_mask{}, out);
+    cudaError_t const after_automatic = cudaGetLastError();
+    EXPECT_TRUE(named.ok()) << smx::sentence(named).text;
+    EXPECT_EQ(after_named, before);
+    EXPECT_EQ(too_long.code, smx::errc::too_large);
+    EXPECT_EQ(after_too_long, before);
+    EXPECT_TRUE(automatic_one.ok()) << smx::sentence(automatic_one).text;
+    EXPECT_EQ(after_automatic, before);
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
+    for (float one : dx.download()) ASSERT_NEAR(one, 0.0f, 1e-6f);
+}
+
+// A stream whose capture has been spoilt refuses every launch.
+TEST_F(backward, a_failed_launch_is_reported_by_its_own_call) {
+    device_array<float> y(64), dy(64), dx(64);
+    stream on;
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeRelaxed), cudaSuccess);
+    EXPECT_NE(cudaStreamSynchronize(on.get()), cudaSuccess);
+    (void)cudaGetLastError();
+    smx::status const s = smx::launch_auto_backward(on.get(), smx::saved_probabilities<float>(y.data(), {1, 64}),
+                                                    smx::incoming_gradients<float>(dy.data()), smx::fixed_scale(0.375),
+                                                    smx::no_mask{}, smx::gradients(dx.data()));
+    cudaError_t const remembered = cudaPeekAtLastError();
+    (void)cudaStreamEndCapture(on.get(), &graph);
+    (void)cudaGetLastError();
+    EXPECT_EQ(s.code, smx::errc::cuda_failed);
+    EXPECT_NE(s.cuda_error, 0);
+    EXPECT_EQ(remembered, cudaSuccess);
+    for (float one : dx.download()) ASSERT_TRUE(std::isnan(one));
 }
 
 // The same row gives the same bits in any batch and at any place in it, and early launches change nothing.

@@ -1,10 +1,13 @@
 // How a call behaves towards CUDA: capture, streams, errors, and bad arguments, each by its name.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "device/foreign_unit.cuh"
 #include "device/second_unit.cuh"
 #include "device/support.cuh"
 #include "smx/smx.cuh"
@@ -324,12 +327,12 @@ smx::status launch_short(cudaStream_t on, float const* x, float* y, int rows, in
 }
 
 // Provokes an error that CUDA remembers and that breaks nothing.
-cudaError_t leave_an_error() {
+cudaError_t choose_no_device() {
     (void)cudaSetDevice(12345);
     return cudaPeekAtLastError();
 }
 
-TEST_F(behaviour, an_error_from_before_is_neither_blamed_nor_cleared) {
+void expect_no_blame(cudaError_t (*leave_an_error)()) {
     constexpr int rows = 3, cols = 200;
     stream on;
     device_array<float> x(rows * cols), y(rows * cols);
@@ -338,6 +341,9 @@ TEST_F(behaviour, an_error_from_before_is_neither_blamed_nor_cleared) {
 
     cudaError_t const before = leave_an_error();
     ASSERT_NE(before, cudaSuccess);
+    smx::device_limits limits;
+    smx::status const found = smx::find_limits(limits);
+    cudaError_t const after_found = cudaPeekAtLastError();
     smx::status const good = launch_short(on.get(), x.data(), y.data(), rows, cols);
     cudaError_t const after_good = cudaPeekAtLastError();
     smx::status const too_long = launch_short(on.get(), x.data(), y.data(), 1, 300);
@@ -345,6 +351,8 @@ TEST_F(behaviour, an_error_from_before_is_neither_blamed_nor_cleared) {
     smx::status const automatic = smx::launch_auto(on.get(), smx::scores<float>(x.data(), {rows, cols}),
                                                    smx::inv_sqrt(64), smx::no_mask{}, smx::probabilities(y.data()));
     cudaError_t const after_automatic = cudaGetLastError();
+    EXPECT_TRUE(found.ok()) << found.argument << ": " << found.requirement;
+    EXPECT_EQ(after_found, before);
     EXPECT_TRUE(good.ok()) << good.argument << ": " << good.requirement;
     EXPECT_EQ(after_good, before);
     EXPECT_EQ(too_long.code, smx::errc::too_large);
@@ -354,6 +362,11 @@ TEST_F(behaviour, an_error_from_before_is_neither_blamed_nor_cleared) {
     EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     expect_softmax(y.download(), some_scores(rows * cols, 0), cols, 1.0 / 8, "after an error of another");
+}
+
+TEST_F(behaviour, an_error_from_before_is_neither_blamed_nor_cleared) {
+    expect_no_blame(choose_no_device);
+    expect_no_blame(device::fail_a_launch);
 }
 
 TEST_F(behaviour, a_failed_launch_is_reported_by_its_own_call) {
@@ -371,11 +384,19 @@ TEST_F(behaviour, a_failed_launch_is_reported_by_its_own_call) {
     (void)cudaGetLastError();
     smx::status const s = launch_short(on.get(), x.data(), y.data(), 1, cols);
     cudaError_t const remembered = cudaPeekAtLastError();
+    // One that somebody else has left stays: CUDA remembers one error, its last.
+    cudaError_t const before = device::fail_a_launch();
+    smx::status const after_another = launch_short(on.get(), x.data(), y.data(), 1, cols);
+    cudaError_t const still_remembered = cudaPeekAtLastError();
     (void)cudaStreamEndCapture(on.get(), &graph);
     (void)cudaGetLastError();
     EXPECT_EQ(s.code, smx::errc::cuda_failed);
     EXPECT_NE(s.cuda_error, 0);
     EXPECT_EQ(remembered, cudaSuccess);
+    EXPECT_EQ(after_another.code, smx::errc::cuda_failed);
+    EXPECT_EQ(after_another.cuda_error, s.cuda_error);
+    EXPECT_NE(before, cudaSuccess);
+    EXPECT_NE(still_remembered, cudaSuccess);
     char sentence[256];
     smx::message(s, sentence, sizeof sentence);
     EXPECT_NE(std::string(sentence).find("launch"), std::string::npos) << sentence;
@@ -404,6 +425,39 @@ TEST_F(behaviour, a_kernel_of_two_units_has_its_shared_memory_in_both) {
         ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
         expect_softmax(y.download(), scores, cols, 0.25, "one of two units");
     }
+}
+
+// A program without code for the GPU.
+TEST_F(behaviour, kernels_compiled_for_another_gpu_are_a_failure_by_name) {
+    constexpr int rows = 3, cols = 64;
+    int major = 0, minor = 0;
+    ASSERT_EQ(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), cudaSuccess);
+    ASSERT_EQ(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0), cudaSuccess);
+    if (major * 100 + minor * 10 == device::foreign_capability) GTEST_SKIP() << "this is the other GPU";
+    stream on;
+    device_array<float> x(rows * cols), y(rows * cols);
+    std::vector<float> const scores = some_scores(rows * cols, 0);
+    x.upload(scores);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    for (device::foreign_call const& call : device::foreign_calls) {
+        for (int turn = 0; turn < 2; ++turn) {
+            smx::status const s = call.run(on.get(), x.data(), y.data(), rows);
+            EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << call.name;
+            EXPECT_FALSE(s.ok()) << call.name;
+            EXPECT_STRNE(s.argument, "") << call.name;
+            if (s.code != smx::errc::device_limit) {  // of a GPU without clusters or bulk copies
+                EXPECT_EQ(s.code, smx::errc::cuda_failed) << call.name;
+                EXPECT_NE(s.cuda_error, 0) << call.name;
+            }
+        }
+    }
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    for (float value : y.download()) ASSERT_TRUE(std::isnan(value));
+
+    // Kernels that have code for it are none the worse.
+    ASSERT_TRUE(launch_short(on.get(), x.data(), y.data(), rows, cols).ok());
+    ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
+    expect_softmax(y.download(), scores, cols, 0.25, "after kernels for another GPU");
 }
 
 __global__ void write_after_a_while(float* to, float const* from, int count, long long cycles) {
@@ -537,11 +591,36 @@ TEST(refusal, where_there_is_no_gpu_the_status_says_so) {
     if (device::why_no_gpu().empty()) GTEST_SKIP() << "there is a GPU";
     arguments a;
     cudaError_t const before = cudaPeekAtLastError();  // without a driver, never success
-    smx::status const s = a.named();
-    EXPECT_EQ(s.code, smx::errc::cuda_failed);
-    EXPECT_NE(s.cuda_error, 0);
+    smx::device_limits limits;
+    smx::extents const shape(4, 64);
+    for (smx::status const& s :
+         {a.named(),
+          smx::launch_auto(nullptr, smx::scores<float>(a.x, shape), smx::inv_sqrt(64), smx::no_mask{},
+                           smx::probabilities(a.y)),
+          smx::launch_backward<short_kernel>(nullptr, smx::saved_probabilities<float>(a.numbers, shape),
+                                             smx::incoming_gradients<float>(a.numbers), smx::fixed_scale(0.25),
+                                             smx::key_lengths<int>(a.lengths), smx::gradients(a.results)),
+          smx::find_limits(limits)}) {
+        EXPECT_EQ(s.code, smx::errc::cuda_failed);
+        EXPECT_NE(s.cuda_error, 0);
+        EXPECT_STRNE(s.argument, "");
+    }
     EXPECT_TRUE(a.untouched());
     EXPECT_EQ(cudaPeekAtLastError(), before);
+}
+
+// The same where there is one, by a process that is shown none.
+TEST(refusal, where_all_gpus_are_hidden_the_status_says_so) {
+    std::string const why = device::why_no_gpu();
+    if (!why.empty()) GTEST_SKIP() << why << ", and none to hide";
+    char program[4096];
+    ssize_t const length = readlink("/proc/self/exe", program, sizeof program - 1);
+    ASSERT_GT(length, 0);
+    program[length] = '\0';
+    std::string const command =
+        "CUDA_VISIBLE_DEVICES=-1 '" + std::string(program) +
+        "' --gtest_filter=refusal.where_there_is_no_gpu_the_status_says_so | grep -q 'PASSED.* 1 test'";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
 }
 
 // Nothing to do is done without a GPU, and without pointers.

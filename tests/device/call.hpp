@@ -142,6 +142,7 @@ struct call {
     int period = 0;
     smx::empty_row when_empty = smx::empty_row::zeros;
     void* log_sum_exp = nullptr;
+    smx::device_limits const* at_most = nullptr;  // what the GPU is to be taken for, where that is less
 };
 
 // The types a mask is put together from. `composed` and `structured` serve every subset of their parts, since each part

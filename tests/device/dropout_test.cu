@@ -63,40 +63,50 @@ TEST_F(dropout, draws_what_curand_draws) {
 // y is what is stored beside it times 1 / (1 - p) or 0, as the CPU draws, with nothing written round either; and the
 // scores begin at any element.
 template <class Kernel, class T, class Mask>
-void expect_forward(int cols, std::size_t at, Mask const& mask) {
+void expect_forward(int cols, std::size_t at, Mask const& mask, device::calling how = device::calling::directly) {
     SCOPED_TRACE(::testing::Message() << cols << " columns, offset " << at);
     constexpr std::size_t margin = 64;
     index const rows = 6;
     auto const count = static_cast<std::size_t>(rows * cols);
     std::vector<T> x(margin + at + count + margin);
-    auto const scores = support::make_scores<T>(support::pattern::mild, count, cols, 1);
-    std::copy(scores.begin(), scores.end(), x.begin() + static_cast<std::ptrdiff_t>(margin + at));
-    device_array<T> device_x(x.size()), device_y(x.size()), device_undropped(x.size()), device_plain(count);
-    device_x.upload(x);
+    device_array<T> device_x(x.size()), device_y(x.size()), device_undropped(x.size());
+    auto const prepare = [&](unsigned long long turn) {
+        auto const scores = support::make_scores<T>(support::pattern::mild, count, cols, 1 + turn);
+        std::copy(scores.begin(), scores.end(), x.begin() + static_cast<std::ptrdiff_t>(margin + at));
+        device_x.upload(x);
+        device_y.poison();
+        device_undropped.poison();
+    };
     std::size_t const y_at = margin + at * 3 % 8, undropped_at = margin + at;
     stream on;
-    auto const in = smx::scores(device_x.data() + margin + at, {rows, cols});
-    smx::status const s =
-        launch_as<Kernel>(smx::launch_place(on.get()), in, smx::fixed_scale(0.5), mask,
-                          smx::dropped(smx::probabilities(device_y.data() + y_at), smx::dropout(p, seed, offset),
-                                       smx::probabilities(device_undropped.data() + undropped_at)));
-    ASSERT_TRUE(s.ok()) << smx::sentence(s).text;
-    ASSERT_EQ(cudaStreamSynchronize(on.get()), cudaSuccess);
-    std::vector<T> const y = device_y.download(), undropped = device_undropped.download();
-    for (std::size_t i = 0; i < count; ++i) {
-        auto const here = static_cast<index>(i);
-        double const by = support::dropout_factor(p, seed, offset, here / cols, static_cast<int>(here % cols));
-        double const before = stored<T>::value(undropped[undropped_at + i]), got = stored<T>::value(y[y_at + i]);
-        ASSERT_NEAR(got, before * by, 1e-6 * before + 4 * stored<T>::half_step_at(before)) << "element " << i;
-        if (by == 0) ASSERT_EQ(got, 0.0) << "element " << i;
-    }
-    T poison;
-    std::memset(static_cast<void*>(&poison), 0xff, sizeof poison);
-    for (std::size_t i = 0; i < y.size(); ++i) {
-        if (i < y_at || i >= y_at + count) ASSERT_EQ(std::memcmp(&y[i], &poison, sizeof poison), 0) << i;
-        if (i < undropped_at || i >= undropped_at + count)
-            ASSERT_EQ(std::memcmp(&undropped[i], &poison, sizeof poison), 0) << i;
-    }
+    auto const launch = [&] {
+        return launch_as<Kernel>(smx::launch_place(on.get()), smx::scores(device_x.data() + margin + at, {rows, cols}),
+                                 smx::fixed_scale(0.5), mask,
+                                 smx::dropped(smx::probabilities(device_y.data() + y_at), smx::dropout(p, seed, offset),
+                                              smx::probabilities(device_undropped.data() + undropped_at)));
+    };
+    std::vector<T> first;  // what the first replay gave
+    auto const compare = [&](unsigned long long turn) {
+        std::vector<T> const y = device_y.download(), undropped = device_undropped.download();
+        for (std::size_t i = 0; i < count; ++i) {
+            auto const here = static_cast<index>(i);
+            double const by = support::dropout_factor(p, seed, offset, here / cols, static_cast<int>(here % cols));
+            double const before = stored<T>::value(undropped[undropped_at + i]), got = stored<T>::value(y[y_at + i]);
+            ASSERT_NEAR(got, before * by, 1e-6 * before + 4 * stored<T>::half_step_at(before)) << "element " << i;
+            if (by == 0) ASSERT_EQ(got, 0.0) << "element " << i;
+        }
+        if (turn == 0) first = undropped;
+        if (turn != 0 && cols > 1)
+            ASSERT_NE(std::memcmp(first.data(), undropped.data(), first.size() * sizeof(T)), 0) << "scores of before";
+        T poison;
+        std::memset(static_cast<void*>(&poison), 0xff, sizeof poison);
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            if (i < y_at || i >= y_at + count) ASSERT_EQ(std::memcmp(&y[i], &poison, sizeof poison), 0) << i;
+            if (i < undropped_at || i >= undropped_at + count)
+                ASSERT_EQ(std::memcmp(&undropped[i], &poison, sizeof poison), 0) << i;
+        }
+    };
+    device::run_turns(how, on.get(), prepare, launch, compare);
 }
 
 template <class Kernel, class T>
@@ -129,6 +139,32 @@ TEST_F(dropout, automatic_kernels) {
     for (int cols : {1, 31, 33, 64, 129, 200, 257, 513, 1000, 2049, 4096, 9001, 20000, 70001, 200001}) {
         expect_forward<automatic, smx::half>(cols, static_cast<std::size_t>(cols % 2), smx::no_mask{});
         if (cols <= 600) expect_forward<automatic_to_600, float>(cols, 0, smx::causal_mask::bottom_right());
+        if (HasFatalFailure()) return;
+    }
+}
+
+template <class Kernel, class T>
+void expect_captured(smx::device_limits const& limits, int cols) {
+    if (Kernel::blocks <= limits.cluster_blocks)
+        expect_forward<Kernel, T>(cols, 0, smx::no_mask{}, device::calling::captured);
+}
+
+// Each test in a process of its own, as ctest runs them: nothing has been launched before. A staged row of more shared
+// memory than a kernel may use unasked.
+TEST_F(dropout, every_kernel_is_captured_on_its_first_call) {
+    expect_captured<smx::resident<smx::thread_group, 4, 4>, float>(limits, 16);
+    expect_captured<smx::resident<smx::warp_group<8>, 8, 2>, smx::half>(limits, 128);
+    expect_captured<smx::resident<smx::block_group<128>, 8, 2>, smx::half>(limits, 2048);
+    expect_captured<smx::resident<smx::block_group<64>, 2, 4>, double>(limits, 512);
+    expect_captured<smx::resident<smx::cluster_group<64, 4>, 4, 2>, float>(limits, 2048);
+    expect_captured<smx::compact<smx::block_group<64>, 8, 4>, smx::bfloat16>(limits, 2048);
+    expect_captured<smx::deep<smx::block_group<64>, 8, 2, 2>, smx::half>(limits, 2048);
+    expect_captured<smx::chunked_staged<smx::block_group<128>, 4, 2>, float>(limits, 14000);
+    expect_captured<smx::chunked_online<smx::warp_group<32>, 8, 2>, smx::half>(limits, 700);
+}
+TEST_F(dropout, launch_auto_is_captured_on_its_first_calls) {
+    for (int cols : {1, 31, 33, 64, 129, 200, 257, 513, 1000, 2049, 4096, 9001, 20000, 70001, 200001}) {
+        expect_forward<automatic, smx::half>(cols, 0, smx::no_mask{}, device::calling::captured);
         if (HasFatalFailure()) return;
     }
 }

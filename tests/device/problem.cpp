@@ -444,7 +444,6 @@ execution::execution(problem const& p, runner const& r, space& where)
     smx::extents const shape = p.shape;
     auto const rows = static_cast<std::size_t>(shape.batch * shape.heads * shape.queries);
     int64 const margin = p.exact ? 0 : 256;
-    int const y_element = bytes_of(r.y), x_element = bytes_of(r.x);
     support::random_stream random(p.seed);
 
     for (int64 b = 0; b < shape.batch; ++b) {
@@ -466,65 +465,16 @@ execution::execution(problem const& p, runner const& r, space& where)
     bool const bits_hide = r.masks == family::either_bits;
     i.bits = bit_image(p.masks.bits, p, bits_hide ? int{sizeof(unsigned)} : 1, !bits_hide, random.bits());
 
-    // y: canaries everywhere but in its elements, which are poisoned.
-    smx::strides const y_step = or_packed(p.y_step, shape);
-    i.y = blank(shape, y_step, y_element, margin + p.y_phase * y_element, margin);
-    for (std::size_t at = 0; at < i.y.memory.size(); ++at) i.y.memory[at] = canary(at);
-    for_each_row(shape, [&](int64 b, int64 h, int64 q) {
-        for (int64 k = 0; k < shape.keys; ++k)
-            std::memset(i.y.pointer(b, h, q, k), 0xff, static_cast<std::size_t>(y_element));
-    });
-
-    // x: scores where a row sees them, poison everywhere else.
-    smx::strides const x_step = p.in_place ? y_step : or_packed(p.x_step, shape);
-    i.x = blank(shape, x_step, x_element, p.x_phase * x_element, 0);
-    visibility const mask(p, r.masks, i.flags, i.hidden_flags, i.bits, i.bias, i.half_bias, i.lengths);
-    smx::extents const own = distinct(shape, x_step);
-    std::vector<bool> seen(i.x.memory.size());
-    for_each_row(shape, [&](int64 b, int64 h, int64 q) {
-        for (int k = 0; k < shape.keys; ++k) {
-            if (mask.sees(b, h, q, k)) seen[i.x.at(b, h, q, k)] = true;
-        }
-    });
-    std::size_t pool_size = 0;
-    unsigned char const* const pool = drawn_scores(r.x, p.scores, pool_size);
-    auto const element = static_cast<std::size_t>(x_element);
-    for_each_row(own, [&](int64 b, int64 h, int64 q) {
-        if (shape.keys == 0) return;
-        int const special = random.below(static_cast<int>(shape.keys));
-        std::size_t next = random.bits() % pool_size;
-        for (int k = 0; k < shape.keys; ++k, next = next + 1 == pool_size ? 0 : next + 1) {
-            if (!seen[i.x.at(b, h, q, k)]) continue;
-            unsigned char* const at = i.x.pointer(b, h, q, k);
-            std::memcpy(at, pool + next * element, element);
-            if (p.score) {
-                put(r.x, at, p.score(b, h, q, k));
-            } else if (p.scores == support::pattern::negative) {
-                put(r.x, at, -100.0 - k);
-            } else if (k == special && p.scores == support::pattern::with_nan) {
-                put(r.x, at, nan);
-            } else if (k == special && p.scores == support::pattern::with_inf) {
-                put(r.x, at, infinity);
-            }
-        }
-    });
-    if (p.in_place && !i.y.memory.empty()) {
-        for_each_row(shape, [&](int64 b, int64 h, int64 q) {
-            std::memcpy(i.y.pointer(b, h, q, 0), i.x.pointer(b, h, q, 0),
-                        static_cast<std::size_t>(shape.keys * x_element));
-        });
-    }
-
+    // What lies round the elements of x and y is not theirs: NaN, and canaries.
+    smx::strides const y_step = or_packed(p.y_step, shape), x_step = p.in_place ? y_step : or_packed(p.x_step, shape);
+    i.y = blank(shape, y_step, bytes_of(r.y), margin + p.y_phase * bytes_of(r.y), margin);
+    i.x = blank(shape, x_step, bytes_of(r.x), margin + p.x_phase * bytes_of(r.x), margin);
     if (r.log_sum_exp != sums::none) {
-        std::size_t const size = r.log_sum_exp == sums::in_float ? 4 : 8;
         i.sums_origin = static_cast<std::size_t>(margin);
-        i.sums.resize(2 * i.sums_origin + rows * size);
-        for (std::size_t at = 0; at < i.sums.size(); ++at) i.sums[at] = canary(at);
-        if (rows != 0) std::memset(i.sums.data() + i.sums_origin, 0xff, rows * size);
+        i.sums.resize(2 * i.sums_origin + rows * (r.log_sum_exp == sums::in_float ? 4 : 8));
     }
+    fill(random);
 
-    i.x_before = i.x.memory;
-    i.y_before = i.y.memory;
     auto const place = [&](bytes const& memory) { return std::make_unique<placed>(where, memory); };
     if (!p.in_place) i.x_at = place(i.x.memory);
     i.y_at = place(i.y.memory);
@@ -566,6 +516,77 @@ execution::execution(problem const& p, runner const& r, space& where)
     c.period = p.masks.period;
     c.when_empty = p.when_empty;
     c.log_sum_exp = i.sums_at->data() == nullptr ? nullptr : i.sums_at->data() + i.sums_origin;
+}
+
+// Scores where a row sees them, poison in all that is to be written, or read by nobody.
+void execution::fill(support::random_stream& random) {
+    images& i = *images_;
+    problem const& p = problem_;
+    runner const& r = runner_;
+    smx::extents const shape = p.shape;
+    int const y_element = bytes_of(r.y), x_element = bytes_of(r.x);
+
+    for (std::size_t at = 0; at < i.y.memory.size(); ++at) i.y.memory[at] = canary(at);
+    for_each_row(shape, [&](int64 b, int64 h, int64 q) {
+        for (int64 k = 0; k < shape.keys; ++k)
+            std::memset(i.y.pointer(b, h, q, k), 0xff, static_cast<std::size_t>(y_element));
+    });
+
+    std::fill(i.x.memory.begin(), i.x.memory.end(), static_cast<unsigned char>(0xff));
+    visibility const mask(p, r.masks, i.flags, i.hidden_flags, i.bits, i.bias, i.half_bias, i.lengths);
+    smx::extents const own = distinct(shape, i.x.step);
+    std::vector<bool> seen(i.x.memory.size());
+    for_each_row(shape, [&](int64 b, int64 h, int64 q) {
+        for (int k = 0; k < shape.keys; ++k) {
+            if (mask.sees(b, h, q, k)) seen[i.x.at(b, h, q, k)] = true;
+        }
+    });
+    std::size_t pool_size = 0;
+    unsigned char const* const pool = drawn_scores(r.x, p.scores, pool_size);
+    auto const element = static_cast<std::size_t>(x_element);
+    for_each_row(own, [&](int64 b, int64 h, int64 q) {
+        if (shape.keys == 0) return;
+        int const special = random.below(static_cast<int>(shape.keys));
+        std::size_t next = random.bits() % pool_size;
+        for (int k = 0; k < shape.keys; ++k, next = next + 1 == pool_size ? 0 : next + 1) {
+            if (!seen[i.x.at(b, h, q, k)]) continue;
+            unsigned char* const at = i.x.pointer(b, h, q, k);
+            std::memcpy(at, pool + next * element, element);
+            if (p.score) {
+                put(r.x, at, p.score(b, h, q, k));
+            } else if (p.scores == support::pattern::negative) {
+                put(r.x, at, -100.0 - k);
+            } else if (k == special && p.scores == support::pattern::with_nan) {
+                put(r.x, at, nan);
+            } else if (k == special && p.scores == support::pattern::with_inf) {
+                put(r.x, at, infinity);
+            }
+        }
+    });
+    if (p.in_place && !i.y.memory.empty()) {
+        for_each_row(shape, [&](int64 b, int64 h, int64 q) {
+            std::memcpy(i.y.pointer(b, h, q, 0), i.x.pointer(b, h, q, 0),
+                        static_cast<std::size_t>(shape.keys * x_element));
+        });
+    }
+
+    for (std::size_t at = 0; at < i.sums.size(); ++at) {
+        bool const is_sum = at >= i.sums_origin && at < i.sums.size() - i.sums_origin;
+        i.sums[at] = is_sum ? static_cast<unsigned char>(0xff) : canary(at);
+    }
+    i.x_before = i.x.memory;
+    i.y_before = i.y.memory;
+}
+
+void execution::redraw(unsigned long long seed) {
+    support::random_stream random(seed);
+    fill(random);
+    auto const refresh = [&](std::unique_ptr<placed> const& to, bytes const& from) {
+        if (to && !from.empty()) where_.upload(to->data(), from.data(), from.size());
+    };
+    refresh(images_->x_at, images_->x.memory);
+    refresh(images_->y_at, images_->y.memory);
+    refresh(images_->sums_at, images_->sums);
 }
 
 execution::~execution() { delete images_; }

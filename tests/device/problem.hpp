@@ -94,6 +94,8 @@ public:
     execution(problem const& p, runner const& r, space& where);
     ~execution();
 
+    // Other scores where the first were, and poison in y again.
+    void redraw(unsigned long long seed);
     // A sentence about what failed, or nothing. May be called again: y keeps what it has.
     std::string run();
     smx::status launch() { return launch_on(where_.stream()); }
@@ -114,6 +116,7 @@ public:
 
 private:
     struct images;
+    void fill(support::random_stream& random);
     double factor_of_head(int64 h) const;
 
     problem problem_;

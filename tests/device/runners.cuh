@@ -1,6 +1,7 @@
 // Kernels by their types, as runners.
 #pragma once
 
+#include "device/limits.cuh"
 #include "device/runner.hpp"
 #include "smx/smx.cuh"
 
@@ -10,11 +11,13 @@ namespace device {
 struct automatic_choice {};
 
 template <class Kernel, class... Arguments>
-smx::status launch_as(void* stream, Arguments const&... arguments) {
+smx::status launch_as(void* stream, smx::device_limits const* most, Arguments const&... arguments) {
     auto const on = static_cast<cudaStream_t>(stream);
     if constexpr (smx::same_type<Kernel, automatic_choice>) {
+        if (most != nullptr) return launch_auto_within<smx::every_kernel>(*most, on, arguments...);
         return smx::launch_auto(on, arguments...);
     } else {
+        if (most != nullptr) return launch_within<Kernel>(*most, on, arguments...);
         return smx::launch<Kernel>(on, arguments...);
     }
 }
@@ -24,12 +27,12 @@ smx::status run_kernel(void* stream, call const& c) {
     auto const x = smx::scores(static_cast<X const*>(c.x), c.shape, c.x_step);
     auto const y = smx::probabilities<Hidden>(static_cast<Y*>(c.y), c.y_step);
     if constexpr (Sums == sums::none) {
-        return launch_as<Kernel>(stream, x, factor_of<Factor>(c), mask_of<Family>(c), y, c.when_empty);
+        return launch_as<Kernel>(stream, c.at_most, x, factor_of<Factor>(c), mask_of<Family>(c), y, c.when_empty);
     } else if constexpr (Sums == sums::in_float) {
-        return launch_as<Kernel>(stream, x, factor_of<Factor>(c), mask_of<Family>(c), y, c.when_empty,
+        return launch_as<Kernel>(stream, c.at_most, x, factor_of<Factor>(c), mask_of<Family>(c), y, c.when_empty,
                                  smx::log_sum_exp(static_cast<float*>(c.log_sum_exp)));
     } else {
-        return launch_as<Kernel>(stream, x, factor_of<Factor>(c), mask_of<Family>(c), y,
+        return launch_as<Kernel>(stream, c.at_most, x, factor_of<Factor>(c), mask_of<Family>(c), y,
                                  smx::log_sum_exp(static_cast<double*>(c.log_sum_exp)), c.when_empty);
     }
 }

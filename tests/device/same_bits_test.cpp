@@ -1,5 +1,7 @@
 // The same row gives the same bits: in every run, in every batch, beside any other rows, on every stream and thread.
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <thread>
 
 #include "device/suite.hpp"
@@ -103,6 +105,74 @@ SMX_DEVICE_TEST(same_bits, on_several_streams_and_threads) {
     }
     for (std::thread& thread : threads) thread.join();
     for (std::string const& sentence : wrong) EXPECT_EQ(sentence, "");
+}
+
+// The first calls of a process, by eight threads at the same moment, each on a stream of its own: what the library
+// finds out once about the GPU and a kernel it finds out in a race. Nothing here may call it before.
+SMX_DEVICE_TEST(same_bits, first_calls_of_eight_threads_at_once) {
+    constexpr int count = 8;
+    device::runner_list raced;
+    int number = 0;
+    for (runner const& kernel : device::kernels_of(where)) {
+        if (number++ % 4 == 0) raced.push_back(kernel);
+    }
+    auto const problem_of = [&](runner const& kernel, int thread) {
+        problem p;
+        bool const is_named = kernel.kind == runner::named;
+        bool const is_staged = is_named && kernel.policy.body == smx::body_kind::staged;
+        int const short_row = is_named ? std::min(kernel.policy.columns(), 100) : 100;
+        // Staged rows that want more shared memory than a kernel may use unasked.
+        p.shape = {1, 2, 3, is_staged && where.is_gpu() ? 13000 : short_row - thread % 2};
+        p.seed = 400 + static_cast<unsigned long long>(thread);
+        p.factor_per_head = kernel.factor == device::factor_type::head;
+        p.factor_on_device = kernel.factor == device::factor_type::device;
+        auto const masks = device::masks_of(kernel.masks, p.shape);
+        p.masks = masks[static_cast<std::size_t>(thread) % masks.size()];
+        return p;
+    };
+    struct made {
+        std::vector<std::unique_ptr<device::execution>> calls;
+        std::vector<smx::status> given;
+    };
+    made by_thread[count];
+    for (int t = 0; t < count; ++t) {
+        for (runner const& kernel : raced) {
+            by_thread[t].calls.push_back(
+                std::make_unique<device::execution>(problem_of(kernel, t), device::at(where, kernel), where));
+        }
+    }
+    ASSERT_EQ(where.finish(), "");
+
+    std::atomic<int> waiting{count};
+    std::thread threads[count];
+    for (int t = 0; t < count; ++t) {
+        threads[t] = std::thread([&, t] {
+            void* const on = where.stream();
+            --waiting;
+            while (waiting.load() > 0) {
+            }
+            for (auto const& call : by_thread[t].calls) by_thread[t].given.push_back(call->launch_on(on));
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(where.finish(), "");
+
+    for (int t = 0; t < count; ++t) {
+        for (std::size_t i = 0; i < raced.size(); ++i) {
+            auto const what = device::name_of(raced[i]) + ", thread " + std::to_string(t);
+            device::execution& first = *by_thread[t].calls[i];
+            device::execution again(problem_of(raced[i], t), device::at(where, raced[i]), where);
+            ASSERT_EQ(where.finish(), "");
+            smx::status const s = again.launch();
+            ASSERT_EQ(by_thread[t].given[i].code, s.code) << what;
+            if (s.code == smx::errc::device_limit) continue;  // this GPU lacks what the kernel needs
+            ASSERT_TRUE(s.ok()) << what << ": " << s.argument << ", " << s.requirement;
+            ASSERT_EQ(again.wait_and_download(), "") << what;
+            ASSERT_EQ(first.wait_and_download(), "") << what;
+            ASSERT_EQ(first.difference(), "") << what;
+            ASSERT_TRUE(first.everything() == again.everything()) << what;
+        }
+    }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Every body, tier and family of masks once, in memory without a byte to spare: what compute-sanitizer runs.
+// Every body, tier and family of masks once, in memory without a byte to spare: what compute-sanitizer runs, and what
+// runs without it between fences.
 #include <algorithm>
 
 #include "device/suite.hpp"
@@ -78,5 +79,22 @@ SMX_DEVICE_TEST(sanitize, in_place) {
         if (!device::is_right(p, kernel, where)) return;
     }
 }
+
+// All kernels with tensors beside what the GPU cannot read: an access outside ends the test.
+void run_between_fences(device::fence side) {
+    std::string why;
+    device::space* const where = device::fenced_gpu_space(side, &why);
+    if (where == nullptr) GTEST_SKIP() << why;
+    int number = 0;
+    for (runner const& kernel : device::all_kernels()) {
+        if (device::longest_row(kernel, *where) == 0) continue;
+        problem p = tight(kernel, *where, ++number);
+        if (side == device::fence::before) p.x_phase = p.y_phase = 0;
+        if (!device::is_right(p, kernel, *where)) return;
+    }
+}
+
+TEST(fences, nothing_is_touched_before_a_tensor) { run_between_fences(device::fence::before); }
+TEST(fences, nothing_is_touched_behind_a_tensor) { run_between_fences(device::fence::behind); }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,16 @@
 #include "smx/smx.hpp"
 
 namespace device {
+
+// What a stream was asked for, to be done again and again.
+class recording {
+public:
+    recording() = default;
+    recording(recording const&) = delete;
+    recording& operator=(recording const&) = delete;
+    virtual ~recording() = default;
+    virtual void replay() = 0;
+};
 
 class space {
 public:
@@ -27,6 +38,8 @@ public:
     virtual smx::device_limits limits() = 0;
     // The stream that runners are given.
     virtual void* stream() = 0;
+    // Records what launch() asks of stream(), and does nothing of it yet: into a graph on a GPU.
+    virtual std::unique_ptr<recording> record(std::function<void()> const& launch) = 0;
     // The error CUDA remembers for this thread.
     virtual int pending_error() = 0;
     // Waits for all that was asked for; a sentence about the first thing that went wrong since the last call, or
@@ -38,6 +51,12 @@ space& host_space();
 
 // Null where there is no GPU; `why` then says so in a sentence.
 space* gpu_space(std::string* why = nullptr);
+
+// The GPU's memory with fences: a block begins, or ends, where no kernel may read, so that one that does is ended by
+// the GPU itself. Blocks are at multiples of what their size is a multiple of, up to 256 bytes, and NaN lies on the
+// other side. Null where there is no GPU, or its driver does not let memory be placed.
+enum class fence { before, behind };
+space* fenced_gpu_space(fence side, std::string* why = nullptr);
 
 // Memory of a space with its contents; no memory for no bytes.
 class placed {

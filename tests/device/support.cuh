@@ -21,6 +21,12 @@ inline std::string why_no_gpu() {
     return count == 0 ? "no GPU: CUDA counts none" : "";
 }
 
+// A launch of somebody else's that fails, breaks nothing, and is remembered for this thread until somebody asks.
+inline cudaError_t fail_a_launch() {
+    (void)cudaLaunchKernel(static_cast<void const*>(nullptr), dim3(1), dim3(1), nullptr, 0, nullptr);
+    return cudaPeekAtLastError();
+}
+
 // A stream that does not wait for the default one.
 class stream {
 public:
@@ -32,6 +38,30 @@ public:
 
 private:
     cudaStream_t stream_ = nullptr;
+};
+
+// What launch() asks of a stream, recorded to be run again and again.
+class graph {
+public:
+    template <class Launch>
+    graph(cudaStream_t on, Launch const& launch) : on_(on) {
+        EXPECT_EQ(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), cudaSuccess);
+        launch();
+        EXPECT_EQ(cudaStreamEndCapture(on, &graph_), cudaSuccess);
+        EXPECT_EQ(cudaGraphInstantiate(&executable_, graph_, 0), cudaSuccess);
+    }
+    ~graph() {
+        EXPECT_EQ(cudaGraphExecDestroy(executable_), cudaSuccess);
+        EXPECT_EQ(cudaGraphDestroy(graph_), cudaSuccess);
+    }
+    graph(graph const&) = delete;
+    graph& operator=(graph const&) = delete;
+    void replay() const { EXPECT_EQ(cudaGraphLaunch(executable_, on_), cudaSuccess); }
+
+private:
+    cudaStream_t on_;
+    cudaGraph_t graph_ = nullptr;
+    cudaGraphExec_t executable_ = nullptr;
 };
 
 // Exactly `count` elements on the GPU, all bytes 0xff at first.

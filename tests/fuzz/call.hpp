@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "device/space.hpp"
 #include "fuzz/description.hpp"
 #include "smx/host.hpp"
 
@@ -61,7 +62,7 @@ struct any_scale {
     smx::head_scale<float> heads{nullptr};
 
     template <class Compute>
-    Compute value(smx::row_id row) const {
+    SMX_HD Compute value(smx::row_id row) const {
         return from == factor_kind::in_memory  ? one.value<Compute>(row)
                : from == factor_kind::per_head ? heads.value<Compute>(row)
                                                : fixed.value<Compute>(row);
@@ -80,7 +81,8 @@ struct call {
     placed_part parts[part_count];
     smx::empty_row when_empty = smx::empty_row::zeros;
     double drop = 0;
-    unsigned long long const* drop_state = nullptr;  // seed and offset
+    unsigned long long drop_seed = 0, drop_offset = 0;
+    unsigned long long const* drop_state = nullptr;  // both, in memory
     int64 split = 0;
 
     template <class T>
@@ -132,7 +134,7 @@ smx::status with_parts(call const& c, Run const& run) {
         if constexpr (sizeof(X) == 2) {
             return with(smx::dropout(c.drop, c.drop_state, c.drop_state + 1, 3));
         } else {
-            return with(smx::dropout(c.drop, c.drop_state[0], c.drop_state[1] + 3));
+            return with(smx::dropout(c.drop, c.drop_seed, c.drop_offset + 3));
         }
     };
     if constexpr (how == way::probabilities) {
@@ -171,12 +173,18 @@ smx::status with_parts(call const& c, Run const& run) {
     }
 }
 
+// Memory other than the host's, by what borders on it there.
+struct other_memory {
+    device::space *behind, *before, *offset;
+};
+
 // A path through the library that can run the cases of one signature.
 struct runner {
     signature types;
     std::string name;
     int64 longest;  // rows; 0: no limit
     smx::status (*run)(call const&);
+    other_memory const* where = nullptr;  // null: it runs on the host
 };
 
 std::vector<runner> forward_host();
@@ -184,11 +192,16 @@ std::vector<runner> forward_types();
 std::vector<runner> forward_lanes();
 std::vector<runner> backward_host();
 std::vector<runner> backward_lanes();
+std::vector<runner> backward_gpu();
+std::vector<runner> dropped_gpu();
 
+// Those of the host.
 std::vector<runner> const& all_runners();
 std::vector<signature> const& all_signatures();
+std::vector<signature> signatures_of(std::vector<runner> const& runners);
 
-// Runs a case by every runner of its signature, and says in a sentence what is wrong, or nothing.
-std::string check(description const& d);
+// Runs a case by every runner of its signature, those of all_runners() and `more`, and says in a sentence what is
+// wrong, or nothing.
+std::string check(description const& d, std::vector<runner> const& more = {});
 
 }  // namespace fuzz

@@ -66,8 +66,10 @@ public:
                             size, side == border::before ? support::fence::before : support::fence::behind)),
           guarded_(side != border::offset ? nullptr
                                           : std::make_unique<support::guarded_buffer<unsigned char>>(size, offset)),
+          side_(side),
           size_(size) {}
 
+    border side() const { return side_; }
     unsigned char* data() const { return fenced_ ? fenced_->data() : guarded_->data(); }
     std::size_t size() const { return size_; }
     bool intact() const { return !guarded_ || guarded_->intact(); }
@@ -79,7 +81,67 @@ public:
 private:
     std::unique_ptr<support::fenced_buffer<unsigned char>> fenced_;
     std::unique_ptr<support::guarded_buffer<unsigned char>> guarded_;
+    border side_;
     std::size_t size_;
+};
+
+// Copies of a case's memory where a runner runs, each between the same borders.
+class copies {
+public:
+    explicit copies(other_memory const& where) : where_(where) {}
+
+    void add(void* here, std::size_t size, border side) {
+        if (size == 0) return;
+        auto* const first = static_cast<unsigned char*>(here);
+        bool const has_margins = side == border::offset;
+        std::size_t const before = has_margins ? margin + reinterpret_cast<std::size_t>(here) % margin : 0;
+        bytes contents(before + size + (has_margins ? margin : 0));
+        for (std::size_t at = 0; at < contents.size(); ++at) contents[at] = canary(at);
+        for (std::size_t at = 0; at < size; ++at) contents[before + at] = first[at];
+        device::space& to = *(side == border::behind ? where_.behind : has_margins ? where_.offset : where_.before);
+        all_.push_back({first, size, before, std::make_unique<device::placed>(to, contents)});
+    }
+    void add(memory_block const& block) { add(block.data(), block.size(), block.side()); }
+
+    // The same byte there.
+    template <class T>
+    T* of(T* pointer) const {
+        auto* const address = reinterpret_cast<unsigned char const*>(pointer);
+        for (copy const& one : all_) {
+            if (address < one.here || address >= one.here + one.size) continue;
+            return reinterpret_cast<T*>(one.there->data() + one.before + (address - one.here));
+        }
+        return pointer;  // to nothing: nobody reads it
+    }
+
+    // Waits, and takes all that was written home; a sentence about what went wrong, or nothing.
+    std::string bring_home() {
+        std::string failure = where_.offset->finish();
+        for (copy const& one : all_) {
+            if (!failure.empty()) return failure;
+            bytes const contents = one.there->contents();
+            for (std::size_t at = 0; at < contents.size(); ++at) {
+                bool const is_margin = at < one.before || at >= one.before + one.size;
+                if (is_margin && contents[at] != canary(at)) failure = "wrote outside a tensor";
+            }
+            std::memcpy(one.here, contents.data() + one.before, one.size);
+        }
+        for (device::space* space : {where_.offset, where_.before, where_.behind}) failure += space->finish();
+        return failure;
+    }
+    std::string wait() { return where_.offset->finish() + where_.before->finish() + where_.behind->finish(); }
+
+private:
+    static constexpr std::size_t margin = 256;
+    static unsigned char canary(std::size_t at) { return static_cast<unsigned char>(0xa5U ^ (at * 29U)); }
+
+    struct copy {
+        unsigned char* here;
+        std::size_t size, before;
+        std::unique_ptr<device::placed> there;
+    };
+    other_memory where_;
+    std::vector<copy> all_;
 };
 
 bool is_empty(smx::extents const& shape) {
@@ -321,6 +383,7 @@ public:
 
     void const* data() const { return block_ ? block_->data() + first_ : nullptr; }
     smx::strides step() const { return step_; }
+    memory_block const* block() const { return block_.get(); }
     bool intact() const { return !block_ || (block_->intact() && block_->contents() == before_); }
 
 private:
@@ -441,11 +504,34 @@ public:
         y_.memory->set(y_before_);
         undropped_.memory->set(bytes(undropped_.memory->size(), 0xff));
         if (!is_of_scores(d_.types.how)) sums_.poison();
+        if (r.where != nullptr) return run_elsewhere(r);
         if (smx::status const s = r.run(arguments()); !s) return "refused: " + in_words(s);
         return difference();
     }
 
 private:
+    std::string run_elsewhere(runner const& r) {
+        arguments();  // what is absent has its memory too
+        copies there(*r.where);
+        for (tensor const* one : {&x_, &y_, &undropped_, &dy_}) there.add(*one->memory);
+        for (auto const& one : parts_) {
+            if (one->block() != nullptr) there.add(*one->block());
+        }
+        there.add(sums_.data(), sums_.size() * sizeof(double), border::offset);
+        there.add(factors_.data(), factors_.size() * sizeof(float), border::behind);
+        there.add(drop_state_, sizeof drop_state_, border::behind);
+        there.add(no_lengths_.data(), no_lengths_.size() * sizeof(int), border::behind);
+        there.add(set_bits_.data(), set_bits_.size(), border::behind);
+        there.add(&no_bias_, sizeof no_bias_, border::behind);
+        there.add(&set_flag_, sizeof set_flag_, border::behind);
+        if (std::string const failure = there.wait(); !failure.empty()) return "before the call: " + failure;
+        smx::status const s = r.run(arguments(&there));
+        if (s.code == smx::errc::device_limit) return {};  // what runs it lacks what the kernel needs
+        if (!s) return "refused: " + in_words(s);
+        std::string const failure = there.bring_home();
+        return failure.empty() ? difference() : failure;
+    }
+
     // Outputs have canaries on both sides.
     layout output_layout() const {
         layout l = d_.y;
@@ -519,27 +605,34 @@ private:
 
     double rounding() const { return type_ == support::arithmetic::in_float ? 0x1p-24 : 0x1p-53; }
 
-    call arguments() {
+    // Pointers to the case's memory, or to its copies.
+    call arguments(copies const* there = nullptr) {
+        auto const at = [&](auto* pointer) { return there == nullptr ? pointer : there->of(pointer); };
         call c;
         c.shape = d_.shape;
         bool const forward = !is_backward(d_.types.how);
-        c.y = y_.first();
-        c.undropped = undropped_.first();
-        c.x = d_.in_place && forward ? c.y : x_.first();
-        c.dy = d_.in_place && !forward ? c.y : dy_.first();
+        c.y = at(y_.first());
+        c.undropped = at(undropped_.first());
+        c.x = d_.in_place && forward ? c.y : at(x_.first());
+        c.dy = d_.in_place && !forward ? c.y : at(dy_.first());
         c.y_step = given(y_.step, d_.y);
         c.x_step = d_.in_place && forward ? c.y_step : given(x_.step, d_.x);
         c.dy_step = d_.in_place && !forward ? c.y_step : given(dy_.step, d_.dy);
-        c.sums = sums_.data();
+        c.sums = at(sums_.data());
         c.scale.from = d_.factor_from;
         c.scale.fixed =
             d_.factor_from == factor_kind::inverse_root ? smx::inv_sqrt(d_.factor) : smx::fixed_scale(d_.factor);
-        c.scale.one = smx::device_scale<float>(factors_.data());
-        c.scale.heads = smx::head_scale<float>(factors_.data());
-        for (int i = 0; i < part_count; ++i) c.parts[i] = placed(i);
+        c.scale.one = smx::device_scale<float>(at(factors_.data()));
+        c.scale.heads = smx::head_scale<float>(at(factors_.data()));
+        for (int i = 0; i < part_count; ++i) {
+            c.parts[i] = placed(i);
+            c.parts[i].data = at(c.parts[i].data);
+        }
         c.when_empty = d_.when_empty;
         c.drop = d_.drop;
-        c.drop_state = drop_state_;
+        c.drop_seed = drop_state_[0];
+        c.drop_offset = drop_state_[1];
+        c.drop_state = at(drop_state_);
         c.split = d_.split;
         return c;
     }
@@ -775,28 +868,32 @@ std::vector<runner> const& all_runners() {
     return list;
 }
 
+std::vector<signature> signatures_of(std::vector<runner> const& runners) {
+    std::vector<signature> all;
+    for (runner const& r : runners) {
+        if (std::find(all.begin(), all.end(), r.types) == all.end()) all.push_back(r.types);
+    }
+    return all;
+}
+
 std::vector<signature> const& all_signatures() {
-    static std::vector<signature> const list = [] {
-        std::vector<signature> all;
-        for (runner const& r : all_runners()) {
-            if (std::find(all.begin(), all.end(), r.types) == all.end()) all.push_back(r.types);
-        }
-        return all;
-    }();
+    static std::vector<signature> const list = signatures_of(all_runners());
     return list;
 }
 
-std::string check(description const& d) {
+std::string check(description const& d, std::vector<runner> const& more) {
     execution it(d);
-    for (runner const& r : all_runners()) {
-        if (!(r.types == d.types) || (r.longest != 0 && d.shape.keys > r.longest)) continue;
-        std::string sentence;
-        try {
-            sentence = it.run(r);
-        } catch (std::exception const& thrown) {
-            sentence = thrown.what();
+    for (std::vector<runner> const* list : {&all_runners(), &more}) {
+        for (runner const& r : *list) {
+            if (!(r.types == d.types) || (r.longest != 0 && d.shape.keys > r.longest)) continue;
+            std::string sentence;
+            try {
+                sentence = it.run(r);
+            } catch (std::exception const& thrown) {
+                sentence = thrown.what();
+            }
+            if (!sentence.empty()) return r.name + ": " + sentence;
         }
-        if (!sentence.empty()) return r.name + ": " + sentence;
     }
     return {};
 }

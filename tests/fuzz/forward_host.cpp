@@ -23,6 +23,7 @@ std::vector<runner> forward_host() {
         on_host<family::tree, way::dropped, float>(),
         on_host<family::tree, way::dropped, half, bfloat16>(),
         on_host<family::none, way::dropped, half>(),
+        on_host<family::composed, way::dropped, float>(),
     };
 }
 

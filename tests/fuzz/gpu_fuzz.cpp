@@ -1,7 +1,10 @@
-// Random problems of the device tests by random kernels, compared with the reference: gpu_fuzz --seconds 1800.
+// Random problems of the device tests by random kernels, and gradients and dropouts of host_fuzz's cases, compared with
+// the reference: gpu_fuzz --seconds 1800.
 #include <algorithm>
+#include <variant>
 
 #include "device/suite.hpp"
+#include "fuzz/call.hpp"
 #include "fuzz/loop.hpp"
 
 namespace {
@@ -11,10 +14,11 @@ using device::int64;
 using device::problem;
 using device::runner;
 
-struct gpu_case {
+struct forward_case {
     std::vector<std::size_t> kernels;  // places in all_kernels()
     problem given;
 };
+using gpu_case = std::variant<forward_case, fuzz::description>;
 
 bool is_packed(runner const& r) { return r.kind == runner::named && r.policy.body == smx::body_kind::packed; }
 
@@ -33,10 +37,40 @@ int drawn_columns(runner const& kernel, support::random_stream& random) {
     return static_cast<int>(std::clamp<int64>(cols, 1, 200000));
 }
 
+// Gradients and dropouts. A case's tensors end, or begin, where the GPU may not read, where its driver can see to that.
+std::vector<fuzz::runner> const& other_runners() {
+    static std::vector<fuzz::runner> const list = [] {
+        std::vector<fuzz::runner> all = fuzz::backward_gpu();
+        for (fuzz::runner const& r : fuzz::dropped_gpu()) all.push_back(r);
+        return all;
+    }();
+    return list;
+}
+
+std::string fault_of(fuzz::description const& d) {
+    static std::vector<fuzz::runner> const placed = [] {
+        device::space* const gpu = device::gpu_space();
+        auto const fenced = [&](device::fence side) {
+            device::space* const found = device::fenced_gpu_space(side);
+            return found == nullptr ? gpu : found;
+        };
+        static fuzz::other_memory const where{fenced(device::fence::behind), fenced(device::fence::before), gpu};
+        std::vector<fuzz::runner> all = other_runners();
+        for (fuzz::runner& r : all) r.where = &where;
+        return all;
+    }();
+    return fuzz::check(d, placed);
+}
+
 gpu_case draw(unsigned long long seed) {
+    if (seed % 2 == 0) {
+        static std::vector<fuzz::signature> const signatures = fuzz::signatures_of(other_runners());
+        fuzz::choices from(seed);
+        return fuzz::draw(from, signatures);
+    }
     support::random_stream random(seed);
     auto const& all = all_kernels();
-    gpu_case c;
+    forward_case c;
     auto const first = static_cast<std::size_t>(random.below(static_cast<int>(all.size())));
     c.kernels.push_back(first);
     c.given = device::random_problem(all[first], drawn_columns(all[first], random), random);
@@ -62,7 +96,7 @@ bool takes(runner const& kernel, problem const& p, device::space& where) {
     return !is_set(p.x_step) && !is_set(p.y_step) && (p.in_place || (p.x_phase - p.y_phase) % in_phase == 0);
 }
 
-std::string check(gpu_case const& c) {
+std::string fault_of(forward_case const& c) {
     device::space& where = *device::gpu_space();
     for (std::size_t kernel : c.kernels) {
         if (!takes(all_kernels()[kernel], c.given, where)) continue;
@@ -74,11 +108,11 @@ std::string check(gpu_case const& c) {
     return {};
 }
 
-std::vector<gpu_case> simpler(gpu_case const& c) {
-    std::vector<gpu_case> all;
+std::vector<forward_case> simpler(forward_case const& c) {
+    std::vector<forward_case> all;
     problem const& p = c.given;
     auto const with = [&](auto const& change) {
-        gpu_case next = c;
+        forward_case next = c;
         change(next.given);
         all.push_back(next);
     };
@@ -122,7 +156,7 @@ std::vector<gpu_case> simpler(gpu_case const& c) {
     return all;
 }
 
-std::string in_words(gpu_case const& c) {
+std::string in_words(forward_case const& c) {
     std::string text = device::in_words(c.given);
     for (std::size_t kernel : c.kernels) text += "\n  by " + name_of(all_kernels()[kernel]);
     return text;
@@ -138,8 +172,15 @@ int main(int count, char** arguments) {
         return why;
     };
     f.draw = draw;
-    f.check = check;
-    f.simpler = simpler;
-    f.in_words = in_words;
+    f.check = [](gpu_case const& c) { return std::visit([](auto const& one) { return fault_of(one); }, c); };
+    f.simpler = [](gpu_case const& c) {
+        return std::visit(
+            [](auto const& one) {
+                auto const all = simpler(one);
+                return std::vector<gpu_case>(all.begin(), all.end());
+            },
+            c);
+    };
+    f.in_words = [](gpu_case const& c) { return std::visit([](auto const& one) { return in_words(one); }, c); };
     return fuzz::run(f, fuzz::options_of(count, arguments));
 }

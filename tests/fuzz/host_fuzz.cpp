@@ -8,7 +8,7 @@ int main(int count, char** arguments) {
         fuzz::choices from(seed);
         return fuzz::draw(from, fuzz::all_signatures());
     };
-    f.check = fuzz::check;
+    f.check = [](fuzz::description const& d) { return fuzz::check(d); };
     f.simpler = fuzz::simpler;
     f.in_words = [](fuzz::description const& d) { return fuzz::in_words(d); };
     return fuzz::run(f, fuzz::options_of(count, arguments));
