@@ -79,13 +79,13 @@ struct joined_lists<kernel_list<First...>, kernel_list<Second...>, Lists...> : j
 // 32 rows of 4096 floats in a graph, 256 lanes 0.75 of a copy of that size (clusters of two blocks 0.68).
 template <int Vec>
 struct few_rows {
-    using blocks = kernel_list<few<resident<block_group<256>, Vec, 2>>, few<resident<block_group<256>, Vec, 4>>, few<fitted<resident<cluster_group<256, 16>, Vec, 4>>>>;
-    using type = typename joined_lists<kernel_list<few<resident<warp_group<16>, Vec, 1>>>, blocks>::type;
+    template <class Shortest = resident<warp_group<16>, Vec, 1>>
+    using list = kernel_list<few<Shortest>, few<resident<block_group<256>, Vec, 2>>, few<resident<block_group<256>, Vec, 4>>, few<fitted<resident<cluster_group<256, 16>, Vec, 4>>>>;
 };
 template <>
 struct few_rows<8> {
-    using blocks = kernel_list<few<resident<block_group<256>, 8, 2>>, few<fitted<resident<cluster_group<256, 16>, 8, 2>>>>;
-    using type = typename joined_lists<kernel_list<few<resident<warp_group<16>, 8, 1>>>, blocks>::type;
+    template <class Shortest = resident<warp_group<16>, 8, 1>>
+    using list = kernel_list<few<Shortest>, few<resident<block_group<256>, 8, 2>>, few<fitted<resident<cluster_group<256, 16>, 8, 2>>>>;
 };
 // To 128 columns of 16-bit elements: some lanes of a warp. H200, 128 columns of half 0.99 (4 lanes, 4 packs: 0.97).
 template <int Vec>
@@ -137,8 +137,10 @@ struct any_rows<8> {  // H200, half: 40000 columns staged 0.61 of copy, 100000 c
 // 0.73, 0.92, 0.93, 0.68, 0.87, 0.95, 0.97, 0.82, 0.89 and 0.84; float 3, 7, 9, 17, 33, 65, 129 and 257 columns 0.97 to 1.01.
 template <int Vec>
 struct plain_uneven {
-    using type = kernel_list<uneven<packed<thread_group, 1, 6, 64, 4>>, even<packed<thread_group, Vec, 4, 64, 2>>, uneven<packed<thread_group, 1, 17, 64, 2>>, uneven<packed<warp_group<2>, 1, 17, 64>>,
-                             uneven<packed<warp_group<4>, 1, 17, 64>>, uneven<packed<warp_group<8>, 1, 17>>, uneven<packed<warp_group<16>, 1, 17>>>;
+    using shortest = chosen_type<Vec == 4, kernel_list<uneven<packed<thread_group, 1, 6, 64, 4>>, even<packed<thread_group, 4, 4, 64, 2>>>, kernel_list<packed<thread_group, 1, 6, 64, 4>>>;
+    using others = kernel_list<uneven<packed<thread_group, 1, 17, 64, 2>>, uneven<packed<warp_group<2>, 1, 17, 64>>, uneven<packed<warp_group<4>, 1, 17, 64>>,
+                               uneven<packed<warp_group<8>, 1, 17>>, uneven<packed<warp_group<16>, 1, 17>>>;
+    using type = typename joined_lists<shortest, others>::type;
     using after_short = kernel_list<>;
 };
 template <>
@@ -169,11 +171,11 @@ struct automatic_list {
     using clusters = kernel_list<chosen_type<Vec == 8, first, with_whole_rows<first>>, second, deep<cluster_group<512, 16>, Vec, 8, 13>>;
     using without_clusters = kernel_list<compact<block_group<512>, Vec, 8>>;
     using short_ones = typename short_rows<Vec>::template list<with_whole_rows<resident<warp_group<8>, Vec, 2>>>;
-    using type = typename joined_lists<typename few_rows<Vec>::blocks, typename plain_uneven<Vec>::type, short_ones, typename plain_uneven<Vec>::after_short,
+    using type = typename joined_lists<typename few_rows<Vec>::template list<resident<warp_group<8>, Vec, 2>>, typename plain_uneven<Vec>::type, short_ones, typename plain_uneven<Vec>::after_short,
                                        typename plain_middle<Vec>::type, typename block_rows<Vec>::type, clusters, without_clusters, typename any_rows<Vec>::type>::type;
 };
 template <int Vec, class LongRows, class Lanes128 = resident<block_group<128>, Vec, 4>, class MiddleRows = typename middle_rows<Vec>::type>
-using masked_rows = typename joined_lists<typename few_rows<Vec>::type, typename short_rows<Vec>::type, MiddleRows, kernel_list<Lanes128>, LongRows,
+using masked_rows = typename joined_lists<typename few_rows<Vec>::template list<>, typename short_rows<Vec>::type, MiddleRows, kernel_list<Lanes128>, LongRows,
                                           typename any_rows<Vec>::type>::type;
 // 2048 columns of float, causal 0.94 (without a way for whole rows 0.935), bytes 0.945 (0.933).
 template <int Vec>
@@ -222,7 +224,7 @@ template <int Vec>
 struct automatic_list<Vec, rows_seen::drawn> {
     using short_rows = kernel_list<resident<warp_group<2>, Vec, 2>, resident<warp_group<4>, Vec, 2>, resident<warp_group<4>, Vec, 4, 64>>;
     using blocks = chosen_type<Vec == 8, kernel_list<resident<block_group<256>, Vec, 4>, resident<block_group<256>, Vec, 8>>, four_packs<Vec>>;
-    using type = typename joined_lists<typename few_rows<Vec>::type, short_rows, typename middle_rows<Vec>::type, kernel_list<resident<block_group<128>, Vec, 4>>, blocks,
+    using type = typename joined_lists<typename few_rows<Vec>::template list<>, short_rows, typename middle_rows<Vec>::type, kernel_list<resident<block_group<128>, Vec, 4>>, blocks,
                                        kernel_list<fitted<resident<cluster_group<128, 16>, Vec, 8>>>, typename any_rows<Vec>::type>::type;
 };
 

@@ -2,9 +2,9 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include "device.cuh"
 #include "dtype_half.hpp"
 #include "kernel.cuh"
-#include "plan.hpp"
 
 SMX_BEGIN
 
@@ -29,60 +29,6 @@ SMX_BEGIN_KERNELS
 // Whatever names a kernel is static, as CUDA makes kernel templates: a launcher shared by two translation units would remember what it has
 // set for the kernel of the one and launch the kernel of the other.
 namespace launching {
-
-inline status cuda_status(cudaError_t error, char const* call) {
-    if (error == cudaSuccess) return {};
-    return {errc::cuda_failed, call, cudaGetErrorString(error), 0, static_cast<int>(error)};
-}
-
-// The error CUDA remembers for this thread: a failure of ours is in the status and is cleared. One that was there before is not.
-class untouched_error {
-public:
-    untouched_error() : before_(cudaPeekAtLastError()) {}
-    ~untouched_error() {
-        if (before_ == cudaSuccess) (void)cudaGetLastError();
-    }
-    untouched_error(untouched_error const&) = delete;
-    untouched_error& operator=(untouched_error const&) = delete;
-
-private:
-    cudaError_t before_;
-};
-
-inline constexpr int most_devices = 64;
-
-// A number for each device, which many threads may find out at once, each of them the same; 0 until then, and always for devices beyond.
-// (<atomic> would add a third of a second to every file.)
-class number_of_device {
-public:
-    int get(int device) const { return device < most_devices ? __atomic_load_n(&values_[device], __ATOMIC_ACQUIRE) : 0; }
-    void set(int device, int value) {
-        if (device < most_devices) __atomic_store_n(&values_[device], value, __ATOMIC_RELEASE);
-    }
-
-private:
-    int values_[most_devices] = {};
-};
-
-// The device the call is for, and what it has: asked of the driver once a device.
-inline status current_device(int& device, device_limits& limits) {
-    if (cudaError_t const error = cudaGetDevice(&device); error != cudaSuccess) return cuda_status(error, "cudaGetDevice");
-    static number_of_device capabilities, multiprocessors, shared_bytes;
-    int bytes = shared_bytes.get(device);
-    int major = capabilities.get(device);
-    int count = multiprocessors.get(device);
-    if (bytes == 0) {
-        cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-        if (error == cudaSuccess) error = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-        if (error == cudaSuccess) error = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-        if (error != cudaSuccess) return cuda_status(error, "cudaDeviceGetAttribute");
-        capabilities.set(device, major);  // first: who finds the bytes takes the others for known
-        multiprocessors.set(device, count);
-        shared_bytes.set(device, bytes);
-    }
-    limits = {bytes, SMX_HAS_CLUSTERS && major >= 9, SMX_HAS_CLUSTERS ? cluster_blocks_of(major) : 1, count};
-    return {};
-}
 
 // Lets a kernel use all the shared memory that limits have, where it needs more than every kernel may (48 KiB, its own variables included); once
 // a kernel and device.
@@ -160,8 +106,7 @@ static status launch_checked(launch_place place, Operands o, row_shape shape, in
         if (status const s = allow_shared_memory<Kernel, Operands>(device, shared, limits); !s) return s;
     }
     // The blocks that share a row lie along x; otherwise x is the axis that reaches furthest.
-    int64 const count = (o.rows.count() - 1) / Kernel::rows_per_block + 1;
-    int64 const most = Kernel::blocks > 1 ? 65535 : 0x7fffffff, outer = (count - 1) / most + 1;
+    int64 const count = (o.rows.count() - 1) / Kernel::rows_per_block + 1, most = Kernel::blocks > 1 ? 65535 : 0x7fffffff, outer = (count - 1) / most + 1;
     if (outer > 65535) return detail::wrong(errc::too_large, "batch * heads * queries", "few enough rows for one grid of this kernel", o.rows.count());
     unsigned const inner = static_cast<unsigned>(outer == 1 ? count : (count - 1) / outer + 1);
     cudaLaunchConfig_t config = {};
@@ -181,15 +126,12 @@ static status launch_checked(launch_place place, Operands o, row_shape shape, in
         cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
         o.rows.share(blocks, Kernel::value.vec);
     }
-    if constexpr (Kernel::template takes_whole_rows<Operands>) {
-        o.whole.slice_columns = o.rows.slice_columns();
-        if (outer > 1) o.whole.count = 0;
-    }
-    if (place.programmatic && limits.bulk_copies) {  // what has the one has the other: 9.0, device and code
+    bool const is_early = place.programmatic && limits.bulk_copies;  // what has the one has the other: 9.0, device and code
+    if constexpr (Kernel::template takes_whole_rows<Operands>) o.whole.launch_as(o.rows.slice_columns(), is_early, outer == 1);
+    if (is_early) {
         cudaLaunchAttribute& early = attributes[config.numAttrs++];
         early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         early.val.programmaticStreamSerializationAllowed = 1;
-        if constexpr (Kernel::template takes_whole_rows<Operands>) o.whole.starts_early = true;
     }
     cudaError_t const error = cudaLaunchKernelEx(&config, softmax_kernel<typename Kernel::plain, Operands>, o);
     if (Kernel::blocks > 1 && error == cudaErrorInvalidClusterSize) {  // a part of a GPU may hold less than its kind

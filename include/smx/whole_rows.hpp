@@ -33,6 +33,15 @@ struct whole_rows {
         }
     }
 
+#if SMX_HAS_HOST
+    // What a launch knows. With more axes of blocks than one, rows are found as all others.
+    void launch_as(int slice, bool early, bool has_one_axis) {
+        slice_columns = slice;
+        starts_early = early;
+        if (!has_one_axis) count = 0;
+    }
+#endif
+
 private:
     static SMX_HD unsigned quotient(unsigned dividend, unsigned multiplier, unsigned shift) {
         return static_cast<unsigned>((static_cast<uint64>(dividend) * multiplier) >> 31) >> shift;

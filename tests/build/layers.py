@@ -38,6 +38,7 @@ ORDER = [
     "backward.hpp",
     "backward_sums.hpp",
     "plan.hpp host.hpp",
+    "device.cuh",
     "launch.cuh",
     "launch_backward.cuh",
     "smx.hpp",

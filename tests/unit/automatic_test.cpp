@@ -132,8 +132,8 @@ TYPED_TEST(choose_policy, few_rows_take_more_lanes) {
         EXPECT_EQ(smx::choose_policy<TypeParam>(shape, limits), many) << cols;
         shape.rows = 3;
         smx::policy const few = smx::choose_policy<TypeParam>(shape, limits);
-        // Of floats a block holds 4096 columns in four packs a lane, faster than two blocks in two.
-        bool const is_wide = sizeof(TypeParam) >= 4 && few.blocks == 1 && cols > 2000;
+        // Of floats a block, or each of a cluster, holds four packs a lane: faster than twice the blocks with two.
+        bool const is_wide = sizeof(TypeParam) >= 4 && cols > 1000;
         EXPECT_TRUE(few.lanes > many.lanes || few == many || is_wide) << cols;
         EXPECT_LE(few.packs, is_wide ? 4 : 2) << cols;
         EXPECT_GE(few.columns(), cols);
@@ -222,7 +222,7 @@ TYPED_TEST(choose_policy, a_mask_takes_no_more_than_four_packs_of_numbers) {
 TYPED_TEST(choose_policy, short_uneven_rows_move_as_stretches) {
     smx::device_limits limits;
     limits.bulk_copies = true;
-    constexpr smx::int64 vec = smx::pack_columns_of<smx::dense_input<TypeParam>>, very_short = vec == 8 ? 24 : 6;
+    constexpr smx::int64 vec = smx::pack_columns_of<smx::dense_input<TypeParam>>, very_short = vec == 8 ? 24 : vec == 4 ? 16 : 6;
     for (smx::int64 cols = 1; cols <= 12 * vec; ++cols) {
         smx::row_shape shape = row_of(cols);
         EXPECT_EQ(smx::choose_policy<TypeParam>(shape, limits).body == smx::body_kind::packed,

@@ -252,8 +252,8 @@ auto filled_out(host_group& g, dropped_output<Output, Dropout, Undropped> const&
 // A call whose rows g can take.
 template <class Input, class Factor, class Mask, class Output, class RowOutput>
 auto in_whole_packs(host_group& g, operands<Input, Factor, Mask, Output, RowOutput> const& o) {
-    using output = decltype(detail::filled_out(g, o.output));
-    return operands<detail::filled_input<Input>, Factor, detail::filled_mask<Mask>, output, RowOutput>{o.rows, {o.input, &g}, o.factor, o.when_empty, detail::filled_out(g, o.output), o.row_output, {o.masks}, o.shape, o.axes};
+    return operands<detail::filled_input<Input>, Factor, detail::filled_mask<Mask>, decltype(detail::filled_out(g, o.output)), RowOutput>{
+        {}, {o.masks}, o.rows, {o.input, &g}, o.factor, o.when_empty, detail::filled_out(g, o.output), o.row_output, o.shape, o.axes};
 }
 #endif
 
