@@ -66,7 +66,9 @@ struct by_itself {
 template <class Kernel>
 struct by_itself<smx::detail::uneven<Kernel>> : by_itself<Kernel> {};
 template <class Kernel>
-struct by_itself<smx::detail::few<Kernel>> : by_itself<Kernel> {};
+struct by_itself<smx::detail::even<Kernel>> : by_itself<Kernel> {};
+template <class Kernel>
+struct by_itself<smx::detail::few<Kernel>> : by_itself<smx::detail::with_whole_rows<Kernel>> {};
 
 // All kernels of a list with the same types.
 template <class X, class Y, family Family, factor_type Factor = factor_type::any,
