@@ -42,7 +42,7 @@ static launch_cost cost_beside(call const& c) {
             if (smx::status const s = launch_dense<smx::half>(stream, c); !s) failed = s;
         }));
         bare.push_back(seconds_of_one([&] {
-            must(cudaLaunchKernelEx(&config, smx::softmax_kernel<Kernel, std::remove_const_t<decltype(o)>>, o),
+            must(cudaLaunchKernelEx(&config, smx::softmax_kernel<typename Kernel::plain, std::remove_const_t<decltype(o)>>, o),
                  "cudaLaunchKernelEx");
         }));
     }

@@ -15,31 +15,27 @@ smx::status launch_automatic(cudaStream_t stream, call const& c, Mask const& mas
 // The kernel that launch_auto would run for rows of `Cols` elements of type T under a mask, packed and in one phase, on
 // a device with bulk copies or on one without: a type where a call has only the value.
 namespace detail {
-template <class T, class Mask, int Cols, bool BulkCopies>
-struct kernel_of {
-    static constexpr smx::policy choose() {
-        smx::row_shape row;
-        row.cols = Cols;
-        smx::device_limits limits;
-        limits.bulk_copies = BulkCopies;
-        if (BulkCopies) limits.shared_bytes_per_block = 99 * 1024;  // every such device has that much
-        return smx::choose_policy<T, Mask>(row, limits);
+template <class T, int Cols, bool BulkCopies, class Kernel, class... Rest>
+constexpr auto first_that_runs(smx::kernel_list<Kernel, Rest...>) {
+    smx::row_shape row;
+    row.cols = Cols;
+    row.element_bytes = int{sizeof(T)};
+    smx::device_limits limits;
+    limits.bulk_copies = BulkCopies;
+    if (BulkCopies) limits.shared_bytes_per_block = 99 * 1024;  // every such device has that much
+    if constexpr (Kernel::can_run(row, limits)) {
+        return Kernel();
+    } else {
+        return first_that_runs<T, Cols, BulkCopies>(smx::kernel_list<Rest...>());
     }
-    static constexpr smx::policy chosen = choose();
-    static constexpr bool in_warp = chosen.lanes <= 32;
-    using warp_lanes =
-        std::conditional_t<chosen.lanes == 1, smx::thread_group, smx::warp_group<in_warp ? chosen.lanes : 32>>;
-    using group = std::conditional_t<in_warp, warp_lanes, smx::block_group<chosen.lanes>>;
-    using resident = smx::resident<group, chosen.vec, chosen.packs, chosen.threads>;
-    using packed = smx::packed<warp_lanes, chosen.vec, chosen.packs, chosen.threads>;
-    using compact = smx::compact<group, chosen.vec, chosen.packs, chosen.threads>;
-    using type = std::conditional_t<chosen.body == smx::body_kind::packed, packed,
-                                    std::conditional_t<chosen.body == smx::body_kind::compact, compact, resident>>;
-    static_assert(smx::holds_row(chosen.body), "short rows wait on the chip");
-};
+}
+template <class T, class Mask>
+using kernels_for =
+    smx::detail::automatic_kernels<smx::dense_input<T>, decltype(smx::some<Mask>().bind(smx::some<smx::row_id>(),
+                                                                                        smx::some<smx::extents>()))>;
 }  // namespace detail
 
 template <class T, class Mask, int Cols, bool BulkCopies>
-using chosen_kernel = typename detail::kernel_of<T, Mask, Cols, BulkCopies>::type;
+using chosen_kernel = decltype(detail::first_that_runs<T, Cols, BulkCopies>(detail::kernels_for<T, Mask>()));
 
 }  // namespace bench

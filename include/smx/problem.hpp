@@ -251,7 +251,10 @@ auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask cons
     detail::complete(output, x.shape);
     using row_output = decltype(more.row_output);
     row_range const rows = detail::rows_of(x.shape, input, factor, masks, output, more.row_output);
-    return operands<Input, Factor, decltype(masks), Output, row_output>{detail::whole_rows_at(input, output, x.shape, detail::check_shape(x.shape) && surely_waits(factor) && more.when_empty == empty_row::zeros), masks, rows, input, factor, more.when_empty, output, more.row_output, x.shape, rows.axes()};
+    bool const is_usual = detail::check_shape(x.shape) && surely_waits(factor) && more.when_empty == empty_row::zeros;
+    using made = operands<Input, Factor, decltype(masks), Output, row_output>;
+    auto const whole = detail::whole_rows_at<made::may_be_by_index>(input, output, x.shape, is_usual);
+    return made{whole, masks, rows, input, factor, more.when_empty, output, more.row_output, x.shape, rows.axes()};
 }
 
 SMX_END

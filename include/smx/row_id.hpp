@@ -78,16 +78,24 @@ public:
     divider() = default;
 
 #if SMX_HAS_HOST
-    explicit divider(int64 divisor) : divisor_(divisor) {
-        while ((1ll << shift_) < divisor) ++shift_;
+    explicit divider(int64 divisor) : divisor_(divisor), shift_(shift_of(divisor)) {
         // The smallest multiplier with multiplier * divisor >= 2^(bits + shift): its error stays under one part in 2^bits.
         multiplier_ = rounded_up_quotient(62 + shift_, divisor);
-        if (divisor <= 0x7fffffff) short_multiplier_ = static_cast<unsigned>(rounded_up_quotient(31 + shift_, divisor));
+        if (divisor <= 0x7fffffff) short_multiplier_ = short_multiplier_of(divisor);
+    }
+
+    // What the short form multiplies and shifts by, for a divisor below 2^31.
+    static int shift_of(int64 divisor) {
+        int shift = 0;
+        while ((1ll << shift) < divisor) ++shift;
+        return shift;
+    }
+    static unsigned short_multiplier_of(int64 divisor) {
+        uint64 const d = static_cast<uint64>(divisor);
+        return static_cast<unsigned>(((uint64{1} << (31 + shift_of(divisor))) + d - 1) / d);
     }
 
     bool has_short_form() const { return short_multiplier_ != 0; }
-    unsigned short_multiplier() const { return short_multiplier_; }
-    int shift() const { return shift_; }
 #endif
 
     SMX_HD int64 divide(int64 dividend) const {

@@ -109,16 +109,16 @@ unsigned whole_step(Element const* data, int64 row_step, int64 rows, int64 keys)
     bool const is_whole = reinterpret_cast<uint64>(data) % 16 == 0 && step % of_16_bytes == 0 && keys % of_16_bytes == 0;
     return is_whole && step > 0 && step <= most ? static_cast<unsigned>(step) * unsigned{sizeof(Element)} : 0u;
 }
-template <class Input, class Output>
+// ByIndex: as at() is asked.
+template <bool ByIndex, class Input, class Output>
 no_whole_rows whole_rows_at(Input const&, Output const&, extents, bool) {
     return {};
 }
-template <class Source, class Target, hidden Hidden, normalized To>
+template <bool ByIndex, class Source, class Target, hidden Hidden, normalized To>
 whole_rows<Source, Target> whole_rows_at(dense_input<Source> const& x, dense_output<Target, Hidden, To> const& y, extents shape, bool is_usual) {
     whole_rows<Source, Target> whole;
     if (!is_usual || shape.queries == 0 || shape.heads == 0) return whole;
     int64 const count = shape.batch * shape.heads * shape.queries;
-    divider const queries(shape.queries), heads(shape.heads);
     whole.x_step = whole_step(x.data, x.row_step, count, shape.keys);
     whole.y_step = whole_step(y.data, y.row_step, count, shape.keys);
     if (whole.x_step == 0 || whole.y_step == 0 || count > 0x7fffffff || shape.keys > 1 << 30) return whole;  // a cluster's slices begin below 2^31
@@ -126,12 +126,13 @@ whole_rows<Source, Target> whole_rows_at(dense_input<Source> const& x, dense_out
     whole.y = y.data;
     whole.count = static_cast<unsigned>(count);
     whole.cols = static_cast<int>(shape.keys);
+    if (ByIndex) return whole;
     whole.queries = static_cast<unsigned>(shape.queries);
-    whole.query_multiplier = queries.short_multiplier();
-    whole.query_shift = static_cast<unsigned char>(queries.shift());
+    whole.query_multiplier = divider::short_multiplier_of(shape.queries);
+    whole.query_shift = static_cast<unsigned char>(divider::shift_of(shape.queries));
     whole.heads = static_cast<unsigned>(shape.heads);
-    whole.head_multiplier = heads.short_multiplier();
-    whole.head_shift = static_cast<unsigned char>(heads.shift());
+    whole.head_multiplier = divider::short_multiplier_of(shape.heads);
+    whole.head_shift = static_cast<unsigned char>(divider::shift_of(shape.heads));
     return whole;
 }
 #endif

@@ -5,7 +5,8 @@ namespace device {
 
 namespace {
 
-using few = smx::kernel_list<smx::detail::with_whole_rows<smx::resident<smx::warp_group<32>, 4, 2>>, smx::chunked_staged<smx::block_group<64>, 4, 2>>;
+using few = smx::kernel_list<smx::detail::with_whole_rows<smx::resident<smx::warp_group<32>, 4, 2>>,
+                             smx::chunked_staged<smx::block_group<64>, 4, 2>>;
 
 template <family... Families>
 runner_list kernels_of() {

@@ -9,8 +9,8 @@ using few =
     smx::kernel_list<smx::detail::with_whole_rows<smx::resident<smx::warp_group<4>, 8, 2>>,
                      smx::detail::with_whole_rows<smx::resident<smx::block_group<64>, 8, 2>>,
                      smx::compact<smx::warp_group<32>, 8, 3>, smx::deep<smx::block_group<64>, 8, 1, 4>,
-                     smx::detail::with_whole_rows<smx::resident<smx::cluster_group<64, 2>, 8, 2>>, smx::chunked_staged<smx::block_group<128>, 8, 2>,
-                     smx::chunked_online<smx::warp_group<32>, 8, 2>>;
+                     smx::detail::with_whole_rows<smx::resident<smx::cluster_group<64, 2>, 8, 2>>,
+                     smx::chunked_staged<smx::block_group<128>, 8, 2>, smx::chunked_online<smx::warp_group<32>, 8, 2>>;
 
 template <family... Families>
 runner_list kernels_of() {
