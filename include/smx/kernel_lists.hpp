@@ -116,7 +116,7 @@ struct plain_middle<8> {
 // of float 0.99, 0.97 and 0.99 (128 lanes, 4 packs; 256, 4; 256, 8: 0.965).
 template <int Vec>
 struct block_rows {
-    using type = kernel_list<with_whole_rows<resident<block_group<256>, Vec, 2>>, resident<block_group<128>, Vec, 6>, resident<block_group<384>, Vec, 3>,
+    using type = kernel_list<resident<block_group<256>, Vec, 2>, resident<block_group<128>, Vec, 6>, resident<block_group<384>, Vec, 3>,
                              resident<block_group<384>, Vec, 4>, resident<block_group<512>, Vec, 4>>;
 };
 template <>

@@ -122,8 +122,9 @@ struct kernel_type {
         if (words > 40) return Threads <= 256 && !asks && row.spans_row ? 768 : 512;  // 16384 columns of half 0.98 (512: 0.85)
         if (words > 36) return !asks && row.spans_row ? 1024 : 512;
         if (compute_bytes > 4) return words > 32 ? 640 : 768;
+        if (Body == body_kind::packed && lanes == 1 && Vec > 2) return 1152;
         if (words <= 16 && (wide || !row.biases)) return row.tests && (row.biases || !(wide || row.spans_row)) ? 1152 : 1280;
-        if (row.tests && row.biases) return wide ? (row.spans_row ? 1152 : 1024) : 768;
+        if (row.tests && row.biases) return wide ? (row.spans_row ? 1152 : 1024) : words > 24 ? 640 : 768;
         if (row.biases) return wide ? (row.spans_row ? 1280 : 1152) : 1024;
         if (row.tests) return !wide ? 768 : 1152;  // 2048 columns of bfloat16 0.974 (768: 0.901); 512 of half 0.952 (1152: 0.827)
         if (Body == body_kind::packed) return 1152; // 255 columns of half 0.963 (1024: 0.941)
