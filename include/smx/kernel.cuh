@@ -44,7 +44,8 @@ struct group_of : group_made<Group> {
 
 // Runs every row of a call, forward or backward, Kernel::rows_per_block a block, or a cluster where blocks share a row.
 // Requires  grid.x * grid.y blocks cover o.rows.count(), or where blocks share a row, grid.x == clusterDim.x <= Kernel::blocks and grid.y * grid.z
-//           cover it; blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...)
+//           cover it; blockDim.x == Kernel::threads; dynamic shared memory of Kernel::shared_bytes(...); of what launches add to o (launch_checked),
+//           o.rows.share(...) where blocks share a row, and o.whole.launch_as(...) where Kernel takes whole rows
 template <class Kernel, class Operands>
 __global__ void __launch_bounds__(Kernel::threads, in_kernel::blocks_per_sm<Kernel, Operands>())
     softmax_kernel(Operands const SMX_GRID_CONSTANT o) {
