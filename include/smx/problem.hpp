@@ -249,11 +249,11 @@ auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask cons
     auto const more = detail::collect(extras...);
     detail::complete(input, x.shape);
     detail::complete(output, x.shape);
-    using row_output = decltype(more.row_output);
     row_range const rows = detail::rows_of(x.shape, input, factor, masks, output, more.row_output);
     bool const is_usual = detail::check_shape(x.shape) && surely_waits(factor) && more.when_empty == empty_row::zeros;
-    using made = operands<Input, Factor, decltype(masks), Output, row_output>;
-    auto const whole = detail::whole_rows_at<made::may_be_by_index>(input, output, x.shape, is_usual);
+    using made = operands<Input, Factor, decltype(masks), Output, decltype(more.row_output)>;
+    auto whole = detail::whole_rows_at(input, output, x.shape, is_usual);
+    if (!made::may_be_by_index) whole.divide_by(x.shape);
     return made{whole, masks, rows, input, factor, more.when_empty, output, more.row_output, x.shape, rows.axes()};
 }
 

@@ -22,18 +22,24 @@ struct whole_rows {
     // From here on for masks alone: in the next 64 bytes of a kernel's parameters.
     unsigned heads = 0, head_multiplier = 0;
 
-    // Requires  count != 0
-    template <bool ByIndex>
+    // For what asks a row for its index alone.
+    SMX_HD row_id by_index(unsigned index) const { return {0, 0, index, index, cols, slice_columns}; }
+    // Requires  divide_by() has been told the shape
     SMX_HD row_id at(unsigned index) const {
-        if constexpr (ByIndex) {
-            return {0, 0, index, index, cols, slice_columns};
-        } else {
-            unsigned const panel = quotient(index, query_multiplier, query_shift), batch = quotient(panel, head_multiplier, head_shift);
-            return {batch, panel - batch * heads, index - panel * queries, index, cols, slice_columns};
-        }
+        unsigned const panel = quotient(index, query_multiplier, query_shift), batch = quotient(panel, head_multiplier, head_shift);
+        return {batch, panel - batch * heads, index - panel * queries, index, cols, slice_columns};
     }
 
 #if SMX_HAS_HOST
+    void divide_by(extents shape) {
+        if (count == 0) return;
+        queries = static_cast<unsigned>(shape.queries);
+        query_multiplier = divider::short_multiplier_of(shape.queries);
+        query_shift = static_cast<unsigned char>(divider::shift_of(shape.queries));
+        heads = static_cast<unsigned>(shape.heads);
+        head_multiplier = divider::short_multiplier_of(shape.heads);
+        head_shift = static_cast<unsigned char>(divider::shift_of(shape.heads));
+    }
     // What a launch knows. With more axes of blocks than one, rows are found as all others.
     void launch_as(int slice, bool early, bool has_one_axis) {
         slice_columns = slice;
@@ -47,7 +53,9 @@ private:
         return static_cast<unsigned>((static_cast<uint64>(dividend) * multiplier) >> 31) >> shift;
     }
 };
-struct no_whole_rows {};
+struct no_whole_rows {
+    void divide_by(extents) {}
+};
 
 template <class Input, class Output>
 struct whole_rows_of {
@@ -109,12 +117,11 @@ unsigned whole_step(Element const* data, int64 row_step, int64 rows, int64 keys)
     bool const is_whole = reinterpret_cast<uint64>(data) % 16 == 0 && step % of_16_bytes == 0 && keys % of_16_bytes == 0;
     return is_whole && step > 0 && step <= most ? static_cast<unsigned>(step) * unsigned{sizeof(Element)} : 0u;
 }
-// ByIndex: as at() is asked.
-template <bool ByIndex, class Input, class Output>
+template <class Input, class Output>
 no_whole_rows whole_rows_at(Input const&, Output const&, extents, bool) {
     return {};
 }
-template <bool ByIndex, class Source, class Target, hidden Hidden, normalized To>
+template <class Source, class Target, hidden Hidden, normalized To>
 whole_rows<Source, Target> whole_rows_at(dense_input<Source> const& x, dense_output<Target, Hidden, To> const& y, extents shape, bool is_usual) {
     whole_rows<Source, Target> whole;
     if (!is_usual || shape.queries == 0 || shape.heads == 0) return whole;
@@ -126,13 +133,6 @@ whole_rows<Source, Target> whole_rows_at(dense_input<Source> const& x, dense_out
     whole.y = y.data;
     whole.count = static_cast<unsigned>(count);
     whole.cols = static_cast<int>(shape.keys);
-    if (ByIndex) return whole;
-    whole.queries = static_cast<unsigned>(shape.queries);
-    whole.query_multiplier = divider::short_multiplier_of(shape.queries);
-    whole.query_shift = static_cast<unsigned char>(divider::shift_of(shape.queries));
-    whole.heads = static_cast<unsigned>(shape.heads);
-    whole.head_multiplier = divider::short_multiplier_of(shape.heads);
-    whole.head_shift = static_cast<unsigned char>(divider::shift_of(shape.heads));
     return whole;
 }
 #endif

@@ -163,13 +163,13 @@ TEST(whole_rows_at, are_the_rows_of_the_call) {
         smx::row_range const rows(shape);
         ASSERT_GT(o.whole.count, 0U);
         for (unsigned index = 0; index < o.whole.count; ++index) {
-            smx::row_id const row = o.whole.template at<false>(index), same = rows[index];
+            smx::row_id const row = o.whole.at(index), same = rows[index];
             ASSERT_EQ(row.batch, same.batch);
             ASSERT_EQ(row.head, same.head);
             ASSERT_EQ(row.query, same.query);
             ASSERT_EQ(row.index, index);
             ASSERT_EQ(row.cols, same.cols);
-            ASSERT_EQ(o.whole.template at<true>(index).index, index);
+            ASSERT_EQ(o.whole.by_index(index).index, index);
         }
     }
 }

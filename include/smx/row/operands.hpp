@@ -124,7 +124,7 @@ template <class Tile, class Group, class Source, class Factor, class Mask, class
 SMX_HD void run_whole_row(Group& g, operands<dense_input<Source>, Factor, Mask, dense_output<Target, Hidden, To>, RowOutput> const& o, unsigned index) {
     using tile_type = typename detail::without_ends<Tile>::type;
     using operands_type = operands<dense_input<Source>, Factor, Mask, dense_output<Target, Hidden, To>, RowOutput>;
-    row_id const row = o.whole.template at<operands_type::may_be_by_index>(index);
+    row_id const row = operands_type::may_be_by_index ? o.whole.by_index(index) : o.whole.at(index);
     detail::whole_input<Source> const input{o.whole.x, o.whole.x_step};
     detail::whole_output<Target, Hidden, To> const output{o.whole.y, o.whole.y_step};
     auto const factor = o.factor.template value<typename Tile::compute>(row);
