@@ -253,7 +253,7 @@ auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask cons
     bool const is_usual = detail::check_shape(x.shape) && surely_waits(factor) && more.when_empty == empty_row::zeros;
     using made = operands<Input, Factor, decltype(masks), Output, decltype(more.row_output)>;
     auto whole = detail::whole_rows_at(input, output, x.shape, is_usual);
-    if (!made::may_be_by_index) whole.divide_by(x.shape);
+    if constexpr (detail::binds_row<Mask>) whole.find_by(x.shape, rows.is_by_index(), made::may_be_by_index);
     return made{whole, masks, rows, input, factor, more.when_empty, output, more.row_output, x.shape, rows.axes()};
 }
 

@@ -147,6 +147,7 @@ public:
     row_list(int64 count, int cols, bool is_short, bool by_index) : count_(count), cols_(cols), short_(is_short), by_index_(by_index) {}
 
     int slice_columns() const { return slice_columns_; }
+    bool is_by_index() const { return by_index_; }
     // So many blocks share a row, in packs of `vec` columns.
     void share(int blocks, int vec) { slice_columns_ = static_cast<int>(((int64{cols_} + vec - 1) / vec + blocks - 1) / blocks * vec); }
 #endif

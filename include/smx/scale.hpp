@@ -102,10 +102,10 @@ template <class Factor>
 inline constexpr bool is_fixed_scale = same_type<Factor, fixed_scale>;
 // Whether a factor can wait in every type that is computed with; one that is read where the rows run is asked there.
 template <class Factor>
-constexpr bool surely_waits(Factor const&) {
+SMX_HD constexpr bool surely_waits(Factor const&) {
     return true;
 }
-constexpr bool surely_waits(fixed_scale const& scale) {
+SMX_HD constexpr bool surely_waits(fixed_scale const& scale) {
     return scale.single >= smallest_waiting_factor<float>() && scale.single <= largest_waiting_factor<float>();
 }
 

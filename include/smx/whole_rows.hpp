@@ -24,15 +24,21 @@ struct whole_rows {
 
     // For what asks a row for its index alone.
     SMX_HD row_id by_index(unsigned index) const { return {0, 0, index, index, cols, slice_columns}; }
-    // Requires  divide_by() has been told the shape
+    // Requires  find_by() has been told the shape
     SMX_HD row_id at(unsigned index) const {
         unsigned const panel = quotient(index, query_multiplier, query_shift), batch = quotient(panel, head_multiplier, head_shift);
         return {batch, panel - batch * heads, index - panel * queries, index, cols, slice_columns};
     }
 
 #if SMX_HAS_HOST
-    void divide_by(extents shape) {
-        if (count == 0) return;
+    // Rows are found by their index where all of a call asks for no more, and by division under masks. A scale by heads without a mask asks for what
+    // by_index() does not say: such rows are found as all others.
+    void find_by(extents shape, bool asks_index_alone, bool may_be_by_index) {
+        if (asks_index_alone || count == 0) return;
+        if (may_be_by_index) {
+            count = 0;
+            return;
+        }
         queries = static_cast<unsigned>(shape.queries);
         query_multiplier = divider::short_multiplier_of(shape.queries);
         query_shift = static_cast<unsigned char>(divider::shift_of(shape.queries));
@@ -54,7 +60,7 @@ private:
     }
 };
 struct no_whole_rows {
-    void divide_by(extents) {}
+    void find_by(extents, bool, bool) {}
 };
 
 template <class Input, class Output>

@@ -174,6 +174,19 @@ TEST(whole_rows_at, are_the_rows_of_the_call) {
     }
 }
 
+// Without a mask rows are found by their index alone: not where the scale asks for the head.
+TEST(whole_rows_at, are_given_up_where_more_than_the_index_is_asked) {
+    whole_call<float> c;
+    float const per_head[3] = {1, 2, 3};
+    auto const x = smx::scores(reinterpret_cast<float const*>(c.x_address), c.shape);
+    auto const y = smx::probabilities(reinterpret_cast<float*>(c.y_address));
+    smx::head_scale const scale(per_head);
+    EXPECT_EQ(smx::make_operands(x, scale, smx::no_mask(), y).whole.count, 0U);
+    auto const o = smx::make_operands(x, scale, smx::causal_mask::top_left(), y);
+    ASSERT_EQ(o.whole.count, 30U);
+    EXPECT_EQ(o.whole.at(29).head, 2);
+}
+
 // Launches count rows along one axis of blocks; where that is too short, rows are found as all others.
 TEST(whole_rows_at, are_given_up_beyond_one_axis) {
     auto o = whole_call<float>().operands();
