@@ -60,7 +60,9 @@ private:
     }
 };
 struct no_whole_rows {
+#if SMX_HAS_HOST
     void find_by(extents, bool, bool) {}
+#endif
 };
 
 template <class Input, class Output>
