@@ -1,10 +1,9 @@
 // A backward pass that adds up, as a whole call: what goes in, what must come out of dx and of the gradient of the
-// bias, and what must not change. The sums are taken over rows of gradient.hpp, in double, knowing no code of smx.
+// bias, and what must not change.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,8 +11,8 @@
 #include <vector>
 
 #include "smx/backward_sums.hpp"
-#include "support/gradient.hpp"
 #include "support/host_call.hpp"
+#include "support/sums_reference.hpp"
 
 namespace support {
 
@@ -98,9 +97,7 @@ public:
         if (std::memcmp(y.data(), y_before.data(), y_before.size() * sizeof(Y)) != 0) return "wrote to y";
         if (!options.in_place && std::memcmp(dy.data(), dy_before.data(), dy_before.size() * sizeof(Dy)) != 0)
             return "wrote to dy";
-        std::vector<double> want(db.size(), 0.0), size(db.size(), 0.0);
-        std::vector<index> terms(db.size(), 0);
-        std::vector<bool> is_element(db.size(), false);
+        added_gradients sums(db.size(), type);
         std::string wrong;
         every_row([&](index b, index h, index q, index row) {
             auto const of_row = [&](double by) {
@@ -118,38 +115,16 @@ public:
             gradient_row const ds = of_row(1.0);
             smx::strides const step = db_step();
             for (int k = 0; k < shape.keys; ++k) {
-                auto const place =
-                    static_cast<std::size_t>(b * step.batch + h * step.head + q * step.query + k * step.key);
-                auto const here = static_cast<std::size_t>(k);
-                is_element[place] = true;
-                want[place] += ds.dx[here];
-                size[place] += ds.magnitude[here];
-                terms[place] += ds.visible[here] ? 1 : 0;
+                sums.add(static_cast<std::size_t>(b * step.batch + h * step.head + q * step.query + k * step.key), ds,
+                         k);
             }
         });
-        if (!wrong.empty()) return wrong;
-        double const rounding = is_double ? 0x1p-53 : 0x1p-24;
-        for (std::size_t i = 0; i < db.size(); ++i) {
-            if (!is_element[i]) {
-                if (!db.is_poison(i)) return "db, element " + std::to_string(i) + " is none of a row, and was written";
-                continue;
-            }
-            double const got = stored<Db>::value(db[i]);
-            bool right = false;
-            if (terms[i] == 0) {
-                right = got == 0.0 && !std::signbit(got);
-            } else if (!std::isfinite(want[i])) {
-                right = std::isnan(want[i]) ? std::isnan(got) : got == want[i];
-            } else {
-                double const steps = 8.0 + std::sqrt(static_cast<double>(shape.keys)) +
-                                     static_cast<double>(std::min<index>(terms[i], 64));
-                right = std::fabs(got - want[i]) <=
-                        rounding * steps * size[i] + 1.001 * stored<Db>::half_step_at(want[i]) + 0x1p-126;
-            }
-            if (!right)
-                return "db, element " + std::to_string(i) + ": got " + in_words(got) + ", want " + in_words(want[i]);
+        if (wrong.empty()) {
+            wrong = sums.difference<Db>([&](std::size_t i) { return db[i]; },
+                                        [&](std::size_t i) { return db.is_poison(i); });
+            if (!wrong.empty()) wrong = "db, " + wrong;
         }
-        return {};
+        return wrong;
     }
 
     bool visible(index b, index h, index q, int k) const {
