@@ -18,6 +18,8 @@ std::vector<runner> backward_host() {
         on_host<family::tree, way::from_scores, float>(),
         on_host<family::tree, way::from_scores, half>(),
         on_host<family::composed, way::from_scores, half, float>(),
+        on_host<family::composed, way::from_saved_logarithms, half>(),
+        on_host<family::composed, way::from_scores_logarithms, float>(),
         on_host<family::tree, way::from_saved_logarithms, float>(),
         on_host<family::tree, way::from_scores_logarithms, half>(),
         on_host<family::tree, way::from_saved_dropped, float>(),

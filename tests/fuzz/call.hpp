@@ -75,8 +75,10 @@ struct call {
     void* y = nullptr;
     void const* dy = nullptr;
     void* undropped = nullptr;
+    void* db = nullptr;
+    double* scale_gradients = nullptr;
     double* sums = nullptr;  // given to a backward pass, written by others
-    smx::strides x_step, y_step, dy_step;
+    smx::strides x_step, y_step, dy_step, db_step;
     any_scale scale;
     placed_part parts[part_count];
     smx::empty_row when_empty = smx::empty_row::zeros;
@@ -123,7 +125,7 @@ auto mask_of(call const& c) {
 }
 
 // Calls run(scores, factor, mask, output, extras...) for a forward pass, run(probabilities, gradient, factor, mask,
-// gradients) for a backward one.
+// gradients, sums...) for a backward one.
 template <signature const& Types, class X, class Y, class Dy, class Run>
 smx::status with_parts(call const& c, Run const& run) {
     constexpr way how = Types.how;
@@ -156,6 +158,7 @@ smx::status with_parts(call const& c, Run const& run) {
     } else {
         auto const dy = smx::incoming_gradients(c.dy_as<Dy>(), c.dy_step);
         auto const dx = smx::gradients(c.y_as<Y>(), c.y_step);
+        [[maybe_unused]] auto const db = [&] { return smx::bias_gradients(static_cast<Y*>(c.db), c.db_step); };
         if constexpr (how == way::from_saved) {
             return run(x, dy, c.scale, masks, dx);
         } else if constexpr (how == way::from_saved_kept) {
@@ -167,6 +170,17 @@ smx::status with_parts(call const& c, Run const& run) {
         } else if constexpr (how == way::from_scores_logarithms) {
             return run(smx::recomputed_log_probabilities(x, static_cast<double const*>(c.sums)), dy, c.scale, masks,
                        dx);
+        } else if constexpr (how == way::from_saved_summed) {
+            return run(x, dy, c.scale, masks, dx, db());
+        } else if constexpr (how == way::from_scores_scaled) {
+            return run(smx::recomputed_probabilities(x, static_cast<double const*>(c.sums)), dy, c.scale, masks, dx,
+                       smx::scale_gradients(c.scale_gradients));
+        } else if constexpr (how == way::from_scores_summed) {
+            return run(smx::recomputed_probabilities(x, static_cast<double const*>(c.sums)), dy, c.scale, masks, dx,
+                       db(), smx::scale_gradients(c.scale_gradients));
+        } else if constexpr (how == way::from_scores_logarithms_summed) {
+            return run(smx::recomputed_log_probabilities(x, static_cast<double const*>(c.sums)), dy, c.scale, masks, dx,
+                       smx::scale_gradients(c.scale_gradients), db());
         } else {
             return dropout([&](auto const& by) { return run(x, smx::dropped(dy, by), c.scale, masks, dx); });
         }
@@ -192,8 +206,12 @@ std::vector<runner> forward_types();
 std::vector<runner> forward_lanes();
 std::vector<runner> backward_host();
 std::vector<runner> backward_lanes();
+std::vector<runner> summed_host();
+std::vector<runner> summed_lanes();
 std::vector<runner> backward_gpu();
 std::vector<runner> dropped_gpu();
+std::vector<runner> logarithms_gpu();
+std::vector<runner> summed_gpu();
 
 // Those of the host.
 std::vector<runner> const& all_runners();

@@ -13,6 +13,7 @@
 #include "support/guarded_buffer.hpp"
 #include "support/logarithms.hpp"
 #include "support/mask_cases.hpp"
+#include "support/sums_reference.hpp"
 
 namespace fuzz {
 
@@ -176,7 +177,8 @@ struct tensor {
     int64 origin = 0;  // elements before the first
     std::unique_ptr<memory_block> memory;
 
-    tensor(storage of, layout const& l, smx::extents const& shape) : type(of), step(strides_of(l, shape)) {
+    tensor(storage of, layout const& l, smx::extents const& shape) : tensor(of, l, shape, strides_of(l, shape)) {}
+    tensor(storage of, layout const& l, smx::extents const& shape, smx::strides const& by) : type(of), step(by) {
         int64 low = 0, high = 0;
         if (!is_empty(shape)) {
             int64 const ends[] = {(shape.batch - 1) * step.batch, (shape.heads - 1) * step.head,
@@ -204,6 +206,22 @@ void for_each_row(smx::extents const& shape, Visit const& visit) {
     for (int64 b = 0; b < shape.batch; ++b)
         for (int64 h = 0; h < shape.heads; ++h)
             for (int64 q = 0; q < shape.queries; ++q, ++row) visit(b, h, q, row);
+}
+
+// The gradient of a bias: one element along what it is summed over.
+smx::extents shape_of_sums(description const& d) {
+    if (!sums_biases(d.types.how)) return {0, 0, 0, 0};
+    smx::extents const& all = d.shape;
+    return {d.over_batch ? 1 : all.batch, d.over_heads ? 1 : all.heads, d.over_queries ? 1 : all.queries,
+            d.over_keys ? 1 : all.keys};
+}
+smx::strides strides_of_sums(description const& d) {
+    smx::strides step = strides_of(d.db, shape_of_sums(d));
+    if (d.over_batch) step.batch = 0;
+    if (d.over_heads) step.head = 0;
+    if (d.over_queries) step.query = 0;
+    if (d.over_keys) step.key = 0;
+    return step;
 }
 
 // What a mask shows and adds, from the description alone.
@@ -486,11 +504,13 @@ public:
         : d_(d),
           mask_(d_),
           x_(d.types.x, input_layout(d.x, d.in_place && !is_backward(d.types.how)), d.shape),
-          y_(d.types.y, output_layout(), d.shape),
-          undropped_(d.types.y, output_layout(), d.shape),
+          y_(d.types.y, output_layout(d.y), d.shape),
+          undropped_(d.types.y, output_layout(d.y), d.shape),
+          db_(d.types.y, output_layout(d.db), shape_of_sums(d), strides_of_sums(d)),
           dy_(d.types.dy, input_layout(d.dy, d.in_place && is_backward(d.types.how)), d.shape),
           rows_(d.shape.batch * d.shape.heads * d.shape.queries),
           sums_(static_cast<std::size_t>(rows_)),
+          scale_gradients_(static_cast<std::size_t>(rows_)),
           type_(d.types.x == storage::f64 || (is_backward(d.types.how) && d.types.dy == storage::f64)
                     ? support::arithmetic::in_double
                     : support::arithmetic::in_float) {
@@ -502,7 +522,8 @@ public:
 
     std::string run(runner const& r) {
         y_.memory->set(y_before_);
-        undropped_.memory->set(bytes(undropped_.memory->size(), 0xff));
+        for (tensor const* one : {&undropped_, &db_}) one->memory->set(bytes(one->memory->size(), 0xff));
+        scale_gradients_.poison();
         if (!is_of_scores(d_.types.how)) sums_.poison();
         if (r.where != nullptr) return run_elsewhere(r);
         if (smx::status const s = r.run(arguments()); !s) return "refused: " + in_words(s);
@@ -513,11 +534,12 @@ private:
     std::string run_elsewhere(runner const& r) {
         arguments();  // what is absent has its memory too
         copies there(*r.where);
-        for (tensor const* one : {&x_, &y_, &undropped_, &dy_}) there.add(*one->memory);
+        for (tensor const* one : {&x_, &y_, &undropped_, &db_, &dy_}) there.add(*one->memory);
         for (auto const& one : parts_) {
             if (one->block() != nullptr) there.add(*one->block());
         }
         there.add(sums_.data(), sums_.size() * sizeof(double), border::offset);
+        there.add(scale_gradients_.data(), scale_gradients_.size() * sizeof(double), border::offset);
         there.add(factors_.data(), factors_.size() * sizeof(float), border::behind);
         there.add(drop_state_, sizeof drop_state_, border::behind);
         there.add(no_lengths_.data(), no_lengths_.size() * sizeof(int), border::behind);
@@ -533,12 +555,11 @@ private:
     }
 
     // Outputs have canaries on both sides.
-    layout output_layout() const {
-        layout l = d_.y;
+    static layout output_layout(layout l) {
         l.side = border::offset;
         return l;
     }
-    layout input_layout(layout const& own, bool in_place) const { return in_place ? output_layout() : own; }
+    layout input_layout(layout const& own, bool in_place) const { return in_place ? output_layout(d_.y) : own; }
 
     double exact_factor(int64 h) const {
         if (d_.factor_from == factor_kind::inverse_root) return 1 / std::sqrt(d_.factor);
@@ -618,6 +639,10 @@ private:
         c.y_step = given(y_.step, d_.y);
         c.x_step = d_.in_place && forward ? c.y_step : given(x_.step, d_.x);
         c.dy_step = d_.in_place && !forward ? c.y_step : given(dy_.step, d_.dy);
+        c.db = at(db_.first());
+        bool const is_summed = d_.over_batch || d_.over_heads || d_.over_queries || d_.over_keys;
+        c.db_step = is_summed ? db_.step : given(db_.step, d_.db);
+        c.scale_gradients = at(scale_gradients_.data());
         c.sums = at(sums_.data());
         c.scale.from = d_.factor_from;
         c.scale.fixed =
@@ -667,8 +692,11 @@ private:
         way const how = d_.types.how;
         int const keys = static_cast<int>(d_.shape.keys);
         bool const forward = !is_backward(how);
-        if (!y_.memory->intact() || !undropped_.memory->intact()) return "wrote outside an output";
+        for (tensor const* one : {&y_, &undropped_, &db_}) {
+            if (!one->memory->intact()) return "wrote outside an output";
+        }
         if (!sums_.intact()) return "wrote outside log_sum_exp";
+        if (!scale_gradients_.intact()) return "wrote outside the scale gradients";
         if (!x_.memory->intact() || x_.memory->contents() != x_before_) return "wrote to x";
         if (!dy_.memory->intact() || dy_.memory->contents() != dy_before_) return "wrote to dy";
         for (auto const& one : parts_) {
@@ -705,7 +733,47 @@ private:
                            sentence;
             }
         });
+        if (sentence.empty() && sums_biases(how)) {
+            sentence =
+                with_type(db_.type, [&](auto example) { return this->template wrong_sums<decltype(example)>(); });
+        }
         return sentence;
+    }
+
+    template <class Element>
+    std::string wrong_sums() const {
+        auto const size = static_cast<std::size_t>(device::bytes_of(db_.type));
+        smx::extents const shape = shape_of_sums(d_);
+        support::added_gradients sums(db_.memory->size() / size, type_);
+        std::string sentence;
+        for_each_row(shape, [&](int64 b, int64 h, int64 q, int64) {
+            for (int64 k = 0; k < shape.keys; ++k) {
+                sums.expect(db_.at(b, h, q, k) / size);
+                if (sentence.empty() && is_poison(db_, db_.at(b, h, q, k) / size)) sentence = "db: not written";
+            }
+        });
+        if (!sentence.empty()) return sentence;
+        for_each_row(d_.shape, [&](int64 b, int64 h, int64 q, int64 row) {
+            row_gradients const ds = gradients_of_row(b, h, q, row, 1.0);
+            for (int k = 0; k < d_.shape.keys; ++k) {
+                std::size_t const element = db_.at(b, h, q, d_.over_keys ? 0 : k) / size;
+                if (ds.are_known) {
+                    sums.add(element, ds.want, k, ds.more);
+                } else if (mask_.sees(b, h, q, k)) {
+                    sums.add_unknown(element);
+                }
+            }
+        });
+        sentence =
+            sums.difference<Element>([&](std::size_t i) { return element_at<Element>(db_.memory->data() + i * size); },
+                                     [&](std::size_t i) { return is_poison(db_, i); });
+        return sentence.empty() ? sentence : "db, " + sentence;
+    }
+
+    static bool is_poison(tensor const& t, std::size_t element) {
+        auto const size = static_cast<std::size_t>(device::bytes_of(t.type));
+        unsigned char const* const first = t.memory->data() + element * size;
+        return std::all_of(first, first + size, [](unsigned char byte) { return byte == 0xff; });
     }
 
     // Between the rows of an output nothing may change.
@@ -762,36 +830,38 @@ private:
         return support::difference<Element>(scaled, kept, type_);
     }
 
-    template <class Element>
-    std::string wrong_gradients(int64 b, int64 h, int64 q, int64 row) const {
+    // The gradients of a row's scores, and the roundings that its probabilities had beforehand.
+    struct row_gradients {
+        support::gradient_row want;
+        double more = 0;
+        bool are_known = true;  // false: so many roundings that nothing is known of such probabilities
+    };
+
+    row_gradients gradients_of_row(int64 b, int64 h, int64 q, int64 row, double factor) const {
         way const how = d_.types.how;
         auto const index = static_cast<std::size_t>(row);
         int const keys = static_cast<int>(d_.shape.keys);
         bool const of_scores = is_of_scores(how);
-        auto const x = [&](int k) { return value_at(d_.types.x, x_before_.data() + x_.at(b, h, q, k)); };
+        auto const x = [&](int k) { return score(b, h, q, k); };
         auto const dy = [&](int k) {
             double const by = dropped_factor(row, k);
             double const value = value_at(d_.types.dy, dy_before_.data() + dy_.at(b, h, q, k));
             return by == 0 ? 0 : value * by;
         };
-        smx::interval const span = mask_.structure(b, h, q);
-        auto const dx = [&](int k) {
-            bool const kept = is_kept(how) && (k < span.begin || k >= span.end);
-            return kept ? support::stored<Element>::make(0.0) : element_at<Element>(y_.pointer(b, h, q, k));
-        };
         auto const sees = [&](int k) { return mask_.sees(b, h, q, k); };
-        double more = 0;
+        row_gradients result;
         if (of_scores) {
             support::reference_row const& forward = forward_[index];
-            more = 4 * (forward.largest_score + std::fabs(forward.log_sum_exp));
-            if (!std::isfinite(more)) more = 0;
-            if (more * rounding() > 0.05) return {};  // nothing is known of such probabilities
+            bool const is_defined = forward.kind == support::row_kind::defined;
+            result.more = is_defined ? 4 * (forward.largest_score + std::fabs(forward.log_sum_exp)) : 0;
+            result.are_known = result.more * rounding() <= 0.05;
+            if (!result.are_known) return result;
         }
         if (!is_of_logarithms(how)) {
             auto const y = [&](int k) { return of_scores ? forward_[index].y[static_cast<std::size_t>(k)] : x(k); };
-            support::gradient_row want = support::gradient_reference(keys, y, dy, factor(h), sees);
-            if (of_scores) allow_underflow(want, y, dy, factor(h));
-            return support::difference_of_gradients<Element>(want, dx, type_, more);
+            result.want = support::gradient_reference(keys, y, dy, factor, sees);
+            if (of_scores) allow_underflow(result.want, y, dy, factor);
+            return result;
         }
         auto const z = [&](int k) {
             if (!of_scores) return x(k);
@@ -806,14 +876,33 @@ private:
         };
         std::vector<double> magnitudes;
         std::vector<double> const want = support::logarithm_gradient(
-            keys, [&](int k) { return std::max(z(k), -1e4); }, dy, factor(h), counts, magnitudes);
-        support::gradient_row rows{want, magnitudes, std::vector<bool>(want.size(), true)};
+            keys, [&](int k) { return std::max(z(k), -1e4); }, dy, factor, counts, magnitudes);
+        result.want = {want, magnitudes, std::vector<bool>(want.size(), true)};
         bool const undefined = of_scores && forward_[index].kind == support::row_kind::undefined;
         for (int k = 0; k < keys; ++k) {
-            rows.visible[static_cast<std::size_t>(k)] = sees(k);
-            if (undefined && sees(k)) rows.dx[static_cast<std::size_t>(k)] = nan;
+            result.want.visible[static_cast<std::size_t>(k)] = sees(k);
+            if (undefined && sees(k)) result.want.dx[static_cast<std::size_t>(k)] = nan;
         }
-        return support::difference_of_gradients<Element>(rows, dx, type_, more);
+        return result;
+    }
+
+    template <class Element>
+    std::string wrong_gradients(int64 b, int64 h, int64 q, int64 row) const {
+        way const how = d_.types.how;
+        auto const index = static_cast<std::size_t>(row);
+        if (sums_scales(how) && scale_gradients_.is_poison(index)) return "scale gradient: not written";
+        row_gradients const of_scores = gradients_of_row(b, h, q, row, factor(h));
+        if (!of_scores.are_known) return {};
+        smx::interval const span = mask_.structure(b, h, q);
+        auto const dx = [&](int k) {
+            bool const kept = is_kept(how) && (k < span.begin || k >= span.end);
+            return kept ? support::stored<Element>::make(0.0) : element_at<Element>(y_.pointer(b, h, q, k));
+        };
+        std::string sentence = support::difference_of_gradients<Element>(of_scores.want, dx, type_, of_scores.more);
+        if (!sentence.empty() || !sums_scales(how)) return sentence;
+        row_gradients const ds = gradients_of_row(b, h, q, row, 1.0);
+        return support::difference_of_scale_gradient(
+            scale_gradients_[index], ds.want, [&](int k) { return score(b, h, q, k); }, type_, ds.more);
     }
 
     // An exponential under the smallest normal number may be 0, before it is multiplied.
@@ -831,16 +920,19 @@ private:
         }
     }
 
+    double score(int64 b, int64 h, int64 q, int k) const {
+        return value_at(d_.types.x, x_before_.data() + x_.at(b, h, q, k));
+    }
     bool score_counts(int64 b, int64 h, int64 q, int k) const {
-        double const x = value_at(d_.types.x, x_before_.data() + x_.at(b, h, q, k));
-        return support::held(support::held(factor(h) * x, type_) + mask_.bias(b, h, q, k), type_) != -infinity;
+        double const scaled = support::held(factor(h) * score(b, h, q, k), type_);
+        return support::held(scaled + mask_.bias(b, h, q, k), type_) != -infinity;
     }
 
     description const d_;
     visibility mask_;
-    tensor x_, y_, undropped_, dy_;
+    tensor x_, y_, undropped_, db_, dy_;
     int64 rows_;
-    support::guarded_buffer<double> sums_;
+    support::guarded_buffer<double> sums_, scale_gradients_;
     support::arithmetic type_;
     std::vector<std::unique_ptr<part_memory>> parts_;
     std::vector<float> factors_;
@@ -859,7 +951,8 @@ private:
 std::vector<runner> const& all_runners() {
     static std::vector<runner> const list = [] {
         std::vector<runner> all;
-        for (auto part : {forward_host, forward_types, forward_lanes, backward_host, backward_lanes}) {
+        for (auto part :
+             {forward_host, forward_types, forward_lanes, backward_host, backward_lanes, summed_host, summed_lanes}) {
             auto const some = part();
             all.insert(all.end(), some.begin(), some.end());
         }

@@ -65,6 +65,10 @@ double drawn_factor(choices& from) {
     return factors[from.below(12)];
 }
 
+// Along which axes a bias may repeat.
+constexpr bool description::*repeats[] = {&description::over_batch, &description::over_heads,
+                                          &description::over_queries, &description::over_keys};
+
 bool is_unset(part const& p) { return p.kind == part_kind::absent; }
 
 char const* const value_names[] = {"mild",      "peaky",    "half -inf", "all -inf", "some NaN",
@@ -146,6 +150,10 @@ description draw(choices& from, std::vector<signature> const& signatures) {
     constexpr double drops[] = {0.1, 0.5, 0, 1, 0.9999, 1e-9};
     d.drop = is_dropped(how) ? drops[from.below(6)] : 0;
     d.split = from.below(static_cast<int>(d.shape.batch * d.shape.heads * d.shape.queries) + 1);
+    if (sums_biases(how)) {
+        d.db = drawn_layout(from, true);
+        for (bool description::*over : repeats) d.*over = from.one_in(2);
+    }
 
     auto const hiding = [&] { return drawn_part(from, part_kind::causal, part_kind::predicate, d.shape); };
     auto const biasing = [&] { return drawn_part(from, part_kind::bias, part_kind::slope, d.shape); };
@@ -212,7 +220,7 @@ std::vector<description> simpler(description const& d) {
         });
     }
     cut(&smx::extents::keys, 1);
-    for (layout description::*which : {&description::x, &description::y, &description::dy}) {
+    for (layout description::*which : {&description::x, &description::y, &description::dy, &description::db}) {
         layout const& l = d.*which;
         if (l.axes != order::packed) with([&](description& n) { (n.*which).axes = order::packed; });
         if (l.gap != 0) with([&](description& n) { (n.*which).gap = 0; });
@@ -239,6 +247,9 @@ std::vector<description> simpler(description const& d) {
         with([](description& n) { n.factor_from = factor_kind::fixed; });
     if (d.when_empty != smx::empty_row::zeros) with([](description& n) { n.when_empty = smx::empty_row::zeros; });
     if (d.drop != 0) with([](description& n) { n.drop = 0; });
+    for (bool description::*over : repeats) {
+        if (d.*over) with([&](description& n) { n.*over = false; });
+    }
     if (d.split != 0) with([](description& n) { n.split = 0; });
     for (int i = 0; i < part_count; ++i) {
         part const& p = d.parts[i];
@@ -267,7 +278,11 @@ std::string in_words(description const& d) {
                                     "gradients of recomputed probabilities",
                                     "gradients of saved log-probabilities",
                                     "gradients of recomputed log-probabilities",
-                                    "gradients of dropped probabilities"};
+                                    "gradients of dropped probabilities",
+                                    "gradients of saved probabilities and of a bias",
+                                    "gradients of recomputed probabilities and of the scale",
+                                    "gradients of recomputed probabilities, of a bias and of the scale",
+                                    "gradients of recomputed log-probabilities, of a bias and of the scale"};
     constexpr char const* families[] = {"no_mask", "causal_mask", "a mask of one part",
                                         "both(causal, lengths, flags, bits, bias)",
                                         "both(bias, bias, part, part, either(part, part))"};
@@ -289,6 +304,11 @@ std::string in_words(description const& d) {
     if (d.when_empty == smx::empty_row::uniform) text += ", empty rows uniform";
     if (d.when_empty == smx::empty_row::nan) text += ", empty rows NaN";
     if (d.drop != 0) text += ", dropout " + std::to_string(d.drop);
+    if (sums_biases(d.types.how)) text += in_words("db", d.db);
+    constexpr char const* axes[] = {" batch", " heads", " queries", " keys"};
+    std::string over;
+    for (int i = 0; i < 4; ++i) over += d.*repeats[i] ? axes[i] : "";
+    if (!over.empty()) text += ", db summed over" + over;
     if (d.split != 0) text += ", split before row " + std::to_string(d.split);
     text += std::string(", ") + families[static_cast<int>(d.types.masks)];
     for (int i = 0; i < part_count; ++i) {

@@ -60,17 +60,28 @@ enum class way {
     from_scores,
     from_saved_logarithms,
     from_scores_logarithms,
-    from_saved_dropped
+    from_saved_dropped,
+    from_saved_summed,             // with bias_gradients
+    from_scores_scaled,            // with scale_gradients
+    from_scores_summed,            // with both
+    from_scores_logarithms_summed  // with both
 };
 constexpr bool is_backward(way which) { return which >= way::from_saved; }
 constexpr bool is_dropped(way which) { return which == way::dropped || which == way::from_saved_dropped; }
-constexpr bool is_of_scores(way which) { return which == way::from_scores || which == way::from_scores_logarithms; }
+constexpr bool is_of_scores(way which) {
+    return which == way::from_scores || which == way::from_scores_logarithms ||
+           (which >= way::from_scores_scaled && which <= way::from_scores_logarithms_summed);
+}
 constexpr bool is_of_logarithms(way which) {
-    return which == way::logarithms || which == way::from_saved_logarithms || which == way::from_scores_logarithms;
+    return which == way::logarithms || which == way::from_saved_logarithms || which == way::from_scores_logarithms ||
+           which == way::from_scores_logarithms_summed;
 }
 constexpr bool is_kept(way which) { return which == way::kept || which == way::from_saved_kept; }
+constexpr bool sums_biases(way which) { return which >= way::from_saved_summed && which != way::from_scores_scaled; }
+constexpr bool sums_scales(way which) { return which >= way::from_scores_scaled; }
 
-// What a case is compiled for. Forward: x and y; backward: y (or scores) in x, dx in y, and dy.
+// What a case is compiled for. Forward: x and y; backward: y (or scores) in x, dx in y, and dy. The gradient of a bias
+// is stored as dx is.
 struct signature {
     storage x, y, dy;
     family masks;
@@ -109,6 +120,8 @@ struct description {
     double factor = 1;
     smx::empty_row when_empty = smx::empty_row::zeros;
     double drop = 0;
+    layout db;  // of the gradient of a bias, and what it is summed over
+    bool over_batch = false, over_heads = false, over_queries = false, over_keys = false;
     int64 split = 0;  // the host path runs rows before this one and those behind it by themselves
 };
 

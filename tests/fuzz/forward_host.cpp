@@ -17,6 +17,8 @@ std::vector<runner> forward_host() {
         on_host<family::composed, way::probabilities, half>(),
         on_host<family::composed, way::kept, float>(),
         on_host<family::tree, way::kept, half, float>(),
+        on_host<family::none, way::logarithms, half>(),
+        on_host<family::composed, way::logarithms, float>(),
         on_host<family::tree, way::logarithms, float>(),
         on_host<family::tree, way::logarithms, half>(),
         on_host<family::tree, way::logarithms, double, float>(),

@@ -1,5 +1,5 @@
-// Random problems of the device tests by random kernels, and gradients and dropouts of host_fuzz's cases, compared with
-// the reference: gpu_fuzz --seconds 1800.
+// Random problems of the device tests by random kernels, and the gradients, dropouts, log-softmaxes and sums of
+// host_fuzz's cases, compared with the reference: gpu_fuzz --seconds 1800.
 #include <algorithm>
 #include <variant>
 
@@ -37,11 +37,15 @@ int drawn_columns(runner const& kernel, support::random_stream& random) {
     return static_cast<int>(std::clamp<int64>(cols, 1, 200000));
 }
 
-// Gradients and dropouts. A case's tensors end, or begin, where the GPU may not read, where its driver can see to that.
+// Gradients, dropouts, log-softmaxes and sums. A case's tensors end, or begin, where the GPU may not read, where its
+// driver can see to that.
 std::vector<fuzz::runner> const& other_runners() {
     static std::vector<fuzz::runner> const list = [] {
-        std::vector<fuzz::runner> all = fuzz::backward_gpu();
-        for (fuzz::runner const& r : fuzz::dropped_gpu()) all.push_back(r);
+        std::vector<fuzz::runner> all;
+        for (auto part : {fuzz::backward_gpu, fuzz::dropped_gpu, fuzz::logarithms_gpu, fuzz::summed_gpu}) {
+            auto const some = part();
+            all.insert(all.end(), some.begin(), some.end());
+        }
         return all;
     }();
     return list;

@@ -1,6 +1,8 @@
 // The host path as a runner.
 #pragma once
 
+#include <algorithm>
+
 #include "fuzz/call.hpp"
 
 namespace fuzz {
@@ -9,7 +11,9 @@ namespace fuzz {
 template <signature const& Types, class X, class Y, class Dy>
 smx::status run_on_host(call const& c) {
     return with_parts<Types, X, Y, Dy>(c, [&](auto const&... parts) {
-        int64 const rows = c.shape.batch * c.shape.heads * c.shape.queries;
+        int64 rows = c.shape.batch * c.shape.heads * c.shape.queries;
+        // A range counts rows of db, where there is one.
+        if constexpr (sums_biases(Types.how)) rows = smx::make_backward_operands(parts...).rows.count();
         auto const run = [&](auto const&... range) {
             if constexpr (is_backward(Types.how)) {
                 return smx::softmax_backward_on_host(range..., parts...);
@@ -17,9 +21,10 @@ smx::status run_on_host(call const& c) {
                 return smx::softmax_on_host(range..., parts...);
             }
         };
-        if (c.split == 0) return run();
-        smx::status const first = run(smx::rows{0, c.split});
-        return first ? run(smx::rows{c.split, rows}) : first;
+        int64 const split = std::min(c.split, rows);
+        if (split == 0) return run();
+        smx::status const first = run(smx::rows{0, split});
+        return first ? run(smx::rows{split, rows}) : first;
     });
 }
 
