@@ -147,12 +147,20 @@ public:
 
     timing round(launch_function const& launch, int calls_a_launch, timing_options const& options) {
         std::this_thread::sleep_for(std::chrono::duration<double>(options.pause));
-        for (int i = 0; i < options.warm_ups; ++i) launch(stream_);
+        double host = 0;  // seconds of a launch
+        for (int i = 0; i < options.warm_ups; ++i) {
+            must(cudaStreamSynchronize(stream_), "warm-up");
+            auto const begin = std::chrono::steady_clock::now();
+            launch(stream_);
+            host = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        }
         must(cudaStreamSynchronize(stream_), "warm-up");
 
         reserve_events(options.launches + 1);
-        constexpr unsigned head_start = 200 * 1000;  // nanoseconds: some tens of launches of the host's time
-        delay_kernel<<<1, 1, 0, stream_>>>(head_start);
+        // All that is timed is queued before the first of it runs: the host may take longer for a graph than the GPU does.
+        constexpr double least = 200e-6, most = 50e-3, margin = 1.5;
+        double const head_start = std::min(most, std::max(least, margin * host * options.launches));
+        delay_kernel<<<1, 1, 0, stream_>>>(static_cast<unsigned>(head_start * 1e9));
         must(cudaGetLastError(), "delay_kernel");
         must(cudaEventRecord(events_[0], stream_), "cudaEventRecord");
         for (int i = 0; i < options.launches; ++i) {

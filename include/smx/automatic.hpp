@@ -13,13 +13,13 @@ struct chosen_from {
 };
 template <class Choice, class Kernel, class... Rest, class... Kept, int64 Below, int64 BelowFew, int64 BelowPacked>
 struct chosen_from<Choice, kernel_list<Kernel, Rest...>, kernel_list<Kept...>, Below, BelowFew, BelowPacked> {
-    static constexpr bool is_few = Kernel::is_for_few, is_packed = Kernel::value.body == body_kind::packed;
+    static constexpr bool is_few = Kernel::is_for_few, is_packed = Kernel::value.body == body_kind::packed && !is_even<Kernel>;
     static constexpr int64 longest = Kernel::longest_row;
     static constexpr int64 below = is_few && BelowFew > Below ? BelowFew : is_packed && BelowPacked > Below ? BelowPacked : Below;
     static constexpr bool is_reached = longest > below && longest >= Choice::from && below < Choice::to && (Choice::looks_at_rows || !is_few);
     static constexpr int64 next = Kernel::runs_anywhere && longest > below ? longest : below;
     using kept = chosen_type<is_reached, kernel_list<Kept..., Kernel>, kernel_list<Kept...>>;
-    using type = typename chosen_from<Choice, kernel_list<Rest...>, kept, is_few || is_packed ? Below : next, is_few ? next : BelowFew, is_packed ? longest : BelowPacked>::type;
+    using type = typename chosen_from<Choice, kernel_list<Rest...>, kept, is_few || Kernel::value.body == body_kind::packed ? Below : next, is_few ? next : BelowFew, is_packed ? longest : BelowPacked>::type;
 };
 
 }  // namespace detail

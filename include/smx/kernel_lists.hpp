@@ -24,11 +24,16 @@ struct even : Kernel {
         return shape.cols * shape.element_bytes % 16 == 0 && Kernel::can_run(shape, limits);
     }
 };
+template <class Kernel>
+inline constexpr bool is_even = false;
+template <class Kernel>
+inline constexpr bool is_even<even<Kernel>> = true;
 
 // A kernel with a second way, for rows that are whole packs (whole_rows.hpp): shorter, at the price of code that is twice as long. H200, half,
 // 2048 columns under causal, lengths and bytes 0.97 of copy (0.92), a bias too 0.86 (0.79).
 template <class Kernel>
 struct with_whole_rows : Kernel {
+    static_assert(Kernel::value.body == body_kind::resident || Kernel::value.body == body_kind::compact, "whole rows wait in registers: write resident or compact");
     using plain = with_whole_rows<typename Kernel::plain>;
     template <class Operands>
     static constexpr bool takes_whole_rows = has_whole_rows<Operands> && Kernel::value.vec * Operands::element_bytes <= 16;

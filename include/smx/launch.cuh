@@ -5,6 +5,7 @@
 #include "device.cuh"
 #include "dtype_half.hpp"
 #include "kernel.cuh"
+#include "panels.hpp"
 
 SMX_BEGIN
 
@@ -18,7 +19,7 @@ struct launch_place {
 };
 
 // A stream on which the kernel may start while the one before it ends: it reads and writes nothing until that has, and lets the next one start
-// in the same way when its rows are on their way. Compute capability 9.0 and later, elsewhere as on the stream.
+// in the same way when it begins to read. Compute capability 9.0 and later, elsewhere as on the stream.
 // Source    CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization".
 inline launch_place programmatic(cudaStream_t stream) { return {stream, true}; }
 
@@ -126,6 +127,7 @@ static status launch_checked(launch_place place, Operands o, row_shape shape, in
         cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
         o.rows.share(blocks, Kernel::value.vec);
     }
+    if constexpr (detail::may_be_in_panels<Operands> && Kernel::value.body != body_kind::packed) detail::take_in_panels(o);
     bool const is_early = place.programmatic && limits.bulk_copies;  // what has the one has the other: 9.0, device and code
     if constexpr (Kernel::template takes_whole_rows<Operands>) o.whole.launch_as(o.rows.slice_columns(), is_early, outer == 1);
     if (is_early) {

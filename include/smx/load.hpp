@@ -111,7 +111,8 @@ SMX_HD interval slice_of(Group const& g, int head, row_id row) {
         return {0, row.cols};
     }
 }
-// The same, to the end of the pack that the row ends in, where a tile takes whole packs.
+// The same, to the end of the pack that the row ends in, where a tile takes whole packs; and for rows that are whole packs, whose slices the host has
+// measured (row.slice_columns), without what the columns beside packs ask.
 template <class Tile, class Group>
 SMX_HD interval part_of_row(Group const& g, int head, row_id row) {
     if constexpr (Tile::fills_packs) {

@@ -151,11 +151,11 @@ constexpr bool asks_index_alone(Part const&) {
 }
 constexpr bool asks_index_alone(no_mask const&) { return true; }
 constexpr bool asks_index_alone(fixed_scale const&) { return true; }
+template <class Element>
+constexpr bool asks_index_alone(device_scale<Element> const&) { return true; }
 constexpr bool asks_index_alone(no_row_output const&) { return true; }
 template <class Element>
-constexpr bool asks_index_alone(log_sum_exp<Element> const&) {
-    return true;
-}
+constexpr bool asks_index_alone(log_sum_exp<Element> const&) { return true; }
 template <class Element>
 constexpr bool asks_index_alone(dense_input<Element> const& x) {
     return x.row_step != 0;
@@ -225,9 +225,6 @@ auto collect(First const& first, Rest const&... rest) {
     }
 }
 
-}  // namespace detail
-
-namespace detail {
 // The rows of a call, by their index alone where none of its parts asks for more. Shapes that check() refuses never reach a row: none are counted,
 // so that no extent is divided by.
 template <class... Parts>
@@ -253,7 +250,7 @@ auto make_operands(shaped_input<Input> const& x, Factor const& factor, Mask cons
     bool const is_usual = detail::check_shape(x.shape) && surely_waits(factor) && more.when_empty == empty_row::zeros;
     using made = operands<Input, Factor, decltype(masks), Output, decltype(more.row_output)>;
     auto whole = detail::whole_rows_at(input, output, x.shape, is_usual);
-    if constexpr (detail::binds_row<Mask>) whole.find_by(x.shape, rows.is_by_index(), made::may_be_by_index);
+    if constexpr (detail::binds_row<Mask>) whole.find_by(rows.axes(), rows.is_by_index(), made::may_be_by_index);
     return made{whole, masks, rows, input, factor, more.when_empty, output, more.row_output, x.shape, rows.axes()};
 }
 

@@ -81,21 +81,14 @@ public:
     explicit divider(int64 divisor) : divisor_(divisor), shift_(shift_of(divisor)) {
         // The smallest multiplier with multiplier * divisor >= 2^(bits + shift): its error stays under one part in 2^bits.
         multiplier_ = rounded_up_quotient(62 + shift_, divisor);
-        if (divisor <= 0x7fffffff) short_multiplier_ = short_multiplier_of(divisor);
-    }
-
-    // What the short form multiplies and shifts by, for a divisor below 2^31.
-    static int shift_of(int64 divisor) {
-        int shift = 0;
-        while ((1ll << shift) < divisor) ++shift;
-        return shift;
-    }
-    static unsigned short_multiplier_of(int64 divisor) {
         uint64 const d = static_cast<uint64>(divisor);
-        return static_cast<unsigned>(((uint64{1} << (31 + shift_of(divisor))) + d - 1) / d);
+        if (divisor <= 0x7fffffff) short_multiplier_ = static_cast<unsigned>(((uint64{1} << (31 + shift_)) + d - 1) / d);
     }
 
     bool has_short_form() const { return short_multiplier_ != 0; }
+    // What the short form multiplies and shifts by.
+    unsigned short_multiplier() const { return short_multiplier_; }
+    int shift() const { return shift_; }
 #endif
 
     SMX_HD int64 divide(int64 dividend) const {
@@ -111,6 +104,11 @@ public:
 
 private:
 #if SMX_HAS_HOST
+    static int shift_of(int64 divisor) {
+        int shift = 0;
+        while ((1ll << shift) < divisor) ++shift;
+        return shift;
+    }
     static uint64 rounded_up_quotient(int power, int64 divisor) {
         __extension__ using wide = unsigned __int128;
         wide const d = static_cast<wide>(divisor);
@@ -146,6 +144,7 @@ public:
 #if SMX_HAS_HOST
     row_list(int64 count, int cols, bool is_short, bool by_index) : count_(count), cols_(cols), short_(is_short), by_index_(by_index) {}
 
+    void take_in_panels() { in_panels_ = true; }
     int slice_columns() const { return slice_columns_; }
     bool is_by_index() const { return by_index_; }
     // So many blocks share a row, in packs of `vec` columns.
@@ -154,6 +153,7 @@ public:
 
     SMX_HD int64 count() const { return count_; }
     SMX_HD int cols() const { return cols_; }
+    SMX_HD bool are_in_panels() const { return in_panels_; }
 
     // MayBeByIndex: false where something always asks for more than the index.
     template <bool MayBeByIndex = true>
@@ -176,6 +176,7 @@ private:
     int cols_ = 0, slice_columns_ = 0;
     bool short_ = true;      // every number fits 32 bits: a quarter of the instructions
     bool by_index_ = false;  // no division at all
+    bool in_panels_ = false;
 };
 
 // A list of rows with what its indices are divided by. Built on the host, passed to kernels by value.
@@ -204,5 +205,29 @@ private:
 
     row_axes axes_;
 };
+
+// The order in which a grid takes rows whose heads share more of a mask than stays in the L2: the first `queries` queries of every head, then the next
+// ones. H200, 32 heads of 2048 x 2048 floats, a bias of 16 MB: 0.875 of copy by index, 0.955 in two panels.
+class row_panels {
+public:
+    row_panels() = default;
+#if SMX_HAS_HOST
+    // Requires  count parts that are the queries of a head, all rows below 2^31
+    row_panels(int64 queries, int64 count, int64 heads) : count_(static_cast<unsigned>(count)), queries_(queries), heads_(heads) {}
+#endif
+
+    SMX_HD bool are_several() const { return count_ > 1; }
+    // The index of the row whose turn it is.
+    SMX_HD unsigned index_at(unsigned turn) const {
+        unsigned const part = queries_.divide_short(turn), panel = heads_.divide_short(part);
+        unsigned const head = part - panel * static_cast<unsigned>(heads_.divisor());
+        return (head * count_ + panel) * static_cast<unsigned>(queries_.divisor()) + (turn - part * static_cast<unsigned>(queries_.divisor()));
+    }
+
+private:
+    unsigned count_ = 0;
+    divider queries_, heads_;  // of a panel; of all batches
+};
+struct no_row_panels {};
 
 SMX_END

@@ -36,7 +36,7 @@ enum class exponent {
 enum class row_ends {
     single,    // in slots of their own, before the first and after the last pack: packs are aligned, and none reaches past the row
     none,      // nowhere: every row is whole packs (whole_rows.hpp)
-    in_packs,  // in packs that begin with the row: none are left (whole_rows.hpp), or on a CPU the last reaches past its end (row/whole_packs.hpp)
+    in_packs,  // in packs that begin with the row, on a CPU: the last reaches past its end (row/whole_packs.hpp)
 };
 
 SMX_END

@@ -54,7 +54,7 @@ inline constexpr bool has_hiding = false;
 template <class Seen>
 inline constexpr bool has_hiding<Seen, always_void<decltype(Seen::template hiding<1>())>> = true;
 
-// A row mask whose fetches have no jump between them: `static constexpr bool fetches_without_jumps = true` (absent means false).
+// A row mask some of whose fetches never jump: `static constexpr bool fetches_without_jumps = true` (absent means false).
 template <class Seen, class = void>
 inline constexpr bool fetches_without_jumps = false;
 template <class Seen>

@@ -18,13 +18,13 @@ struct whole_rows {
     int cols = 0, slice_columns = 0;
     unsigned queries = 0, query_multiplier = 0;
     unsigned char query_shift = 0, head_shift = 0;
-    bool starts_early = false;
+    bool starts_early = false, in_panels = false;
     // From here on for masks alone: in the next 64 bytes of a kernel's parameters.
     unsigned heads = 0, head_multiplier = 0;
 
     // For what asks a row for its index alone.
     SMX_HD row_id by_index(unsigned index) const { return {0, 0, index, index, cols, slice_columns}; }
-    // Requires  find_by() has been told the shape
+    // Requires  find_by() has been told by what to divide
     SMX_HD row_id at(unsigned index) const {
         unsigned const panel = quotient(index, query_multiplier, query_shift), batch = quotient(panel, head_multiplier, head_shift);
         return {batch, panel - batch * heads, index - panel * queries, index, cols, slice_columns};
@@ -33,19 +33,20 @@ struct whole_rows {
 #if SMX_HAS_HOST
     // Rows are found by their index where all of a call asks for no more, and by division under masks. A scale by heads without a mask asks for what
     // by_index() does not say: such rows are found as all others.
-    void find_by(extents shape, bool asks_index_alone, bool may_be_by_index) {
+    void find_by(row_axes const& axes, bool asks_index_alone, bool may_be_by_index) {
         if (asks_index_alone || count == 0) return;
         if (may_be_by_index) {
             count = 0;
             return;
         }
-        queries = static_cast<unsigned>(shape.queries);
-        query_multiplier = divider::short_multiplier_of(shape.queries);
-        query_shift = static_cast<unsigned char>(divider::shift_of(shape.queries));
-        heads = static_cast<unsigned>(shape.heads);
-        head_multiplier = divider::short_multiplier_of(shape.heads);
-        head_shift = static_cast<unsigned char>(divider::shift_of(shape.heads));
+        queries = static_cast<unsigned>(axes.queries.divisor());
+        query_multiplier = axes.queries.short_multiplier();
+        query_shift = static_cast<unsigned char>(axes.queries.shift());
+        heads = static_cast<unsigned>(axes.heads.divisor());
+        head_multiplier = axes.heads.short_multiplier();
+        head_shift = static_cast<unsigned char>(axes.heads.shift());
     }
+    void take_in_panels() { in_panels = true; }
     // What a launch knows. With more axes of blocks than one, rows are found as all others.
     void launch_as(int slice, bool early, bool has_one_axis) {
         slice_columns = slice;
@@ -61,7 +62,8 @@ private:
 };
 struct no_whole_rows {
 #if SMX_HAS_HOST
-    void find_by(extents, bool, bool) {}
+    void find_by(row_axes const&, bool, bool) {}
+    void take_in_panels() {}
 #endif
 };
 

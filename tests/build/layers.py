@@ -33,6 +33,7 @@ ORDER = [
     "kernel.cuh",
     "status.hpp",
     "problem.hpp",
+    "panels.hpp",
     "placement.hpp",
     "check.hpp",
     "backward.hpp",

@@ -17,7 +17,7 @@ NO_HALF = ["-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__",
 # These headers name CUDA types and say so; every other .hpp compiles without the toolkit.
 CUDA_TYPES = {"smx/dtype_half.hpp", "smx/dtype_fp8.hpp"}
 # These are for the host: launching, threads, sentences. NVRTC compiles the rest.
-HOST_ONLY = {"smx/status.hpp", "smx/problem.hpp", "smx/placement.hpp", "smx/check.hpp", "smx/backward.hpp", "smx/backward_sums.hpp", "smx/plan.hpp",
+HOST_ONLY = {"smx/status.hpp", "smx/problem.hpp", "smx/panels.hpp", "smx/placement.hpp", "smx/check.hpp", "smx/backward.hpp", "smx/backward_sums.hpp", "smx/plan.hpp",
              "smx/host.hpp", "smx/device.cuh", "smx/launch.cuh", "smx/launch_backward.cuh", "smx/smx.hpp", "smx/smx.cuh"}
 
 

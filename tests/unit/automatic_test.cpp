@@ -17,10 +17,11 @@ constexpr smx::row_shape row_of(smx::int64 cols) {
     return shape;
 }
 
-// Lengths at and round every number that a policy may switch at.
+// Every short length, and those at and round every number that a policy may switch at.
 std::vector<smx::int64> lengths() {
-    std::set<smx::int64> all{0, 1, 2, 3, 100000, 1000000, 10000000, smx::most_columns - 1, smx::most_columns};
-    for (smx::int64 power = 4; power <= smx::most_columns; power *= 2) {
+    std::set<smx::int64> all{100000, 1000000, 10000000, smx::most_columns - 1, smx::most_columns};
+    for (smx::int64 cols = 0; cols <= 64; ++cols) all.insert(cols);
+    for (smx::int64 power = 128; power <= smx::most_columns; power *= 2) {
         for (smx::int64 near : {power - 1, power, power + 1, power + power / 2}) {
             if (near <= smx::most_columns) all.insert(near);
         }
@@ -180,6 +181,9 @@ TYPED_TEST(choose_policy, a_choice_gives_the_kernels_that_all_would) {
             limits.cluster_blocks = cluster_blocks;
             limits.multiprocessors = 132;
             expect_same_kernels<TypeParam, smx::for_columns<1, 128>>(limits);
+            expect_same_kernels<TypeParam, smx::for_columns<1, 16>>(limits);
+            expect_same_kernels<TypeParam, smx::for_columns<8, 8>>(limits);
+            expect_same_kernels<TypeParam, smx::for_columns<13, 15>>(limits);
             expect_same_kernels<TypeParam, smx::for_columns<129, 1024>>(limits);
             expect_same_kernels<TypeParam, smx::for_columns<1025, 4096>>(limits);
             expect_same_kernels<TypeParam, smx::for_columns<4097, 16384>>(limits);

@@ -32,10 +32,19 @@ struct operands {
     RowOutput row_output;
     extents shape;
     row_axes axes;
+    // Grids may take other rows first than those of the lowest index: launches say so.
+    static constexpr bool may_be_in_panels = mask_tests<seen_type> || mask_biases<seen_type>;
+    chosen_type<may_be_in_panels, row_panels, no_row_panels> panels = {};
 
     // Masks of tensors, and of which a part of a row comes, ask for more than the index of a row.
     static constexpr bool may_be_by_index = spans_row<seen_type> && !mask_tests<seen_type> && !mask_biases<seen_type>;
     SMX_HD row_id row(int64 index) const { return rows.at<may_be_by_index>(index, axes); }
+    SMX_HD row_id row_at(int64 turn) const {
+        if constexpr (may_be_in_panels) {
+            if (rows.are_in_panels()) turn = panels.index_at(static_cast<unsigned>(turn));
+        }
+        return row(turn);
+    }
 };
 
 // The same of a backward pass: probabilities and their gradient come in, the gradient of the scores goes out.
@@ -101,8 +110,8 @@ SMX_HD bool is_first_lane(Group const& g) {
 
 // One row in the resident body.
 template <class Tile, class Group, class Operands>
-SMX_HD void run_resident(Group& g, Operands const& o, int64 index, void* memory = nullptr) {
-    row_id const row = o.row(index);
+SMX_HD void run_resident(Group& g, Operands const& o, int64 turn, void* memory = nullptr) {
+    row_id const row = o.row_at(turn);
     auto const stats = smx::softmax_row<Tile>(g, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape,
                                          o.when_empty, memory);
     if (detail::is_first_lane(g)) o.row_output.store(row, stats);
@@ -118,12 +127,16 @@ struct without_ends<tile<Lanes, Vec, Packs, Compute, Kept, Hidden, Product, Stor
 };
 }  // namespace detail
 
-// One row in the resident body.
-// Requires  index < o.whole.count, a fixed scale that can wait, empty rows that become zeros; o.whole.slice_columns set where blocks share a row
+// One row that is whole packs (whole_rows.hpp), in the resident body.
+// Requires  turn < o.whole.count; a scale that, where it is fixed, can wait; empty rows that become zeros; o.whole.slice_columns set where blocks share a row
 template <class Tile, class Group, class Source, class Factor, class Mask, class Target, hidden Hidden, normalized To, class RowOutput>
-SMX_HD void run_whole_row(Group& g, operands<dense_input<Source>, Factor, Mask, dense_output<Target, Hidden, To>, RowOutput> const& o, unsigned index) {
+SMX_HD void run_whole_row(Group& g, operands<dense_input<Source>, Factor, Mask, dense_output<Target, Hidden, To>, RowOutput> const& o, unsigned turn) {
     using tile_type = typename detail::without_ends<Tile>::type;
     using operands_type = operands<dense_input<Source>, Factor, Mask, dense_output<Target, Hidden, To>, RowOutput>;
+    unsigned index = turn;
+    if constexpr (operands_type::may_be_in_panels) {
+        if (o.whole.in_panels) index = o.panels.index_at(turn);
+    }
     row_id const row = operands_type::may_be_by_index ? o.whole.by_index(index) : o.whole.at(index);
     detail::whole_input<Source> const input{o.whole.x, o.whole.x_step};
     detail::whole_output<Target, Hidden, To> const output{o.whole.y, o.whole.y_step};
@@ -140,8 +153,8 @@ SMX_HD void run_whole_row(Group& g, operands<dense_input<Source>, Factor, Mask, 
 
 // One row in the chunked body.
 template <class Tile, class Group, class Keeper, class Operands>
-SMX_HD void run_chunked(Group& g, Keeper keeper, Operands const& o, int64 index) {
-    row_id const row = o.row(index);
+SMX_HD void run_chunked(Group& g, Keeper keeper, Operands const& o, int64 turn) {
+    row_id const row = o.row_at(turn);
     auto const stats = smx::chunked_row<Tile>(g, keeper, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row,
                                          o.shape, o.when_empty);
     if (detail::is_first_lane(g)) o.row_output.store(row, stats);
