@@ -157,7 +157,8 @@ public:
         must(cudaStreamSynchronize(stream_), "warm-up");
 
         reserve_events(options.launches + 1);
-        // All that is timed is queued before the first of it runs: the host may take longer for a graph than the GPU does.
+        // All that is timed is queued before the first of it runs: the host may take longer for a graph than the GPU
+        // does.
         constexpr double least = 200e-6, most = 50e-3, margin = 1.5;
         double const head_start = std::min(most, std::max(least, margin * host * options.launches));
         delay_kernel<<<1, 1, 0, stream_>>>(static_cast<unsigned>(head_start * 1e9));
