@@ -2,9 +2,6 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/csrc/autograd/functions/utils.h>
-#include <torch/csrc/autograd/saved_variable.h>
-#include <torch/csrc/dynamo/compiled_autograd.h>
 #include <torch/library.h>
 
 #include <functional>
@@ -15,7 +12,6 @@
 // key <= query + diagonal, with bottom_right + keys - queries. All that is given takes part. lse: the log-sum-exp of each row; it has no gradient.
 // seed: a seed and an offset on the device of the scores, read when the rows run. Whoever calls draws it, so that these operators are functions of
 // their arguments; of_bias: the gradient without the scale.
-// with_bias: gradients of the scores, of no element without of_scores, and of the bias, of its own shape and type.
 // Nothing is keyword-only: a call from Python takes 6.2 us with all arguments in their places, 7.1 us with five of them by name (on the CPU, 16 scores).
 TORCH_LIBRARY(smx, m) {
     auto const tags = std::vector<at::Tag>{at::Tag::pt2_compliant_tag};
@@ -26,9 +22,6 @@ TORCH_LIBRARY(smx, m) {
     define("scaled_mask_softmax(Tensor scores, " + forward + "Tensor");
     define("scaled_mask_softmax_lse(Tensor scores, " + forward + "(Tensor probabilities, Tensor lse)");
     define("scaled_mask_softmax_backward(Tensor grad, Tensor probabilities, " + backward + ") -> Tensor");
-    define("scaled_mask_softmax_backward_with_bias(Tensor grad, Tensor probabilities, Tensor? mask, Tensor bias, Tensor? lengths=None, float scale=1.0, "
-           "int? diagonal=None, bool bottom_right=False, bool mask_hides=False, ScalarType? out_dtype=None, bool of_scores=True) -> "
-           "(Tensor grad_scores, Tensor grad_bias)");
     define("scaled_mask_softmax_dropout(Tensor scores, Tensor seed, float dropout_p, " + forward + "(Tensor probabilities, Tensor lse)");
     define("scaled_mask_softmax_dropout_backward(Tensor grad, Tensor scores, Tensor lse, Tensor seed, float dropout_p, " + backward +
            ", bool of_bias=False) -> Tensor");
@@ -46,8 +39,6 @@ using softmax_lse_type = std::tuple<at::Tensor, at::Tensor>(at::Tensor const&, m
                                                             maybe_int, bool, bool, c10::string_view, maybe_type);
 using backward_type = at::Tensor(at::Tensor const&, at::Tensor const&, maybe_tensor const&, maybe_tensor const&, maybe_tensor const&, double,
                                  maybe_int, bool, bool, maybe_type);
-using with_bias_type = std::tuple<at::Tensor, at::Tensor>(at::Tensor const&, at::Tensor const&, maybe_tensor const&, at::Tensor const&,
-                                                          maybe_tensor const&, double, maybe_int, bool, bool, maybe_type, bool);
 using dropout_type = std::tuple<at::Tensor, at::Tensor>(at::Tensor const&, at::Tensor const&, double, maybe_tensor const&, maybe_tensor const&,
                                                         maybe_tensor const&, double, maybe_int, bool, bool, c10::string_view, maybe_type);
 using dropout_backward_type = at::Tensor(at::Tensor const&, at::Tensor const&, at::Tensor const&, at::Tensor const&, double, maybe_tensor const&,
@@ -67,10 +58,6 @@ auto const& softmax_lse_op() {
 }
 auto const& backward_op() {
     static auto const op = find<backward_type>("smx::scaled_mask_softmax_backward");
-    return op;
-}
-auto const& with_bias_op() {
-    static auto const op = find<with_bias_type>("smx::scaled_mask_softmax_backward_with_bias");
     return op;
 }
 auto const& dropout_op() {
@@ -113,13 +100,6 @@ at::Tensor meta_backward(at::Tensor const&, at::Tensor const& probabilities, may
     check_meta(probabilities);
     return at::empty_symint(probabilities.sym_sizes(), probabilities.options().dtype(out_dtype.value_or(probabilities.scalar_type())));
 }
-std::tuple<at::Tensor, at::Tensor> meta_backward_with_bias(at::Tensor const&, at::Tensor const& probabilities, maybe_tensor const&, at::Tensor const& bias,
-                                                           maybe_tensor const&, double, maybe_int, bool, bool, maybe_type out_dtype, bool of_scores) {
-    check_meta(probabilities);
-    auto const options = probabilities.options().dtype(out_dtype.value_or(probabilities.scalar_type()));
-    return {of_scores ? at::empty_symint(probabilities.sym_sizes(), options) : at::empty({0}, options), at::empty_symint(bias.sym_sizes(), bias.options())};
-}
-
 std::tuple<at::Tensor, at::Tensor> meta_dropout(at::Tensor const& scores, at::Tensor const&, double p, maybe_tensor const& mask, maybe_tensor const& bias,
                                                 maybe_tensor const& lengths, double scale, maybe_int diagonal, bool bottom_right, bool mask_hides,
                                                 c10::string_view empty, maybe_type out_dtype) {
@@ -147,148 +127,142 @@ bool any_wants_gradient(at::Tensor const& a, maybe_tensor const& b, maybe_tensor
 }
 
 maybe_tensor as_maybe(at::Tensor const& t) { return t.defined() ? maybe_tensor(t) : std::nullopt; }
+at::Tensor value_of(maybe_tensor const& t) { return t.value_or(at::Tensor()); }
 
-// The gradient, as autograd keeps it: a node as those of PyTorch's own operators, since a torch::autograd::Function costs a call 3 us more. Behind a
-// dropout the probabilities as they were before it are not stored: they are made again from the scores and the log-sum-exp.
-class softmax_node : public torch::autograd::Node {
-public:
-    enum part { from, mask, bias, lengths, sums, seed, parts };  // from: the probabilities, or behind a dropout the scores
-
-    double scale = 1;
+// What a context keeps beside tensors.
+struct kept_numbers {
+    double scale;
     maybe_int diagonal;
-    bool bottom_right = false, mask_hides = false;
-    at::ScalarType scores_type = at::kFloat;
-    bool drops = false;
-    double dropout_p = 0;
+    bool bottom_right, mask_hides;
+    at::ScalarType scores_type;
 
-    softmax_node(at::Tensor const& scores, maybe_tensor const& mask_given, maybe_tensor const& bias_given, maybe_tensor const& lengths_given,
-                 double by, maybe_int last, bool from_bottom, bool hides)
-        : scale(by), diagonal(last), bottom_right(from_bottom), mask_hides(hides), scores_type(scores.scalar_type()) {
-        set_next_edges(torch::autograd::collect_next_edges(scores, bias_given));
-        if (mask_given) keep(mask, *mask_given);
-        if (bias_given) keep(bias, *bias_given);
-        if (lengths_given) keep(lengths, *lengths_given);
+    void keep(torch::autograd::AutogradContext* context) const {
+        auto& saved = context->saved_data;
+        saved["scale"] = scale;
+        saved["diagonal"] = diagonal;
+        saved["bottom_right"] = bottom_right;
+        saved["mask_hides"] = mask_hides;
+        saved["scores_type"] = static_cast<int64_t>(scores_type);
     }
-
-    void keep(part which, at::Tensor const& given, bool is_output = false) { saved_[which] = torch::autograd::SavedVariable(given, is_output); }
-
-    std::string name() const override { return "SmxScaledMaskSoftmaxBackward"; }
-
-    void release_variables() override {
-        std::lock_guard<std::mutex> const one(mutex_);
-        for (auto& each : saved_) each.reset_data();
+    static kept_numbers of(torch::autograd::AutogradContext* context) {
+        auto& saved = context->saved_data;
+        return {saved["scale"].toDouble(), saved["diagonal"].to<maybe_int>(), saved["bottom_right"].toBool(), saved["mask_hides"].toBool(),
+                static_cast<at::ScalarType>(saved["scores_type"].toInt())};
     }
-
-    torch::autograd::variable_list apply(torch::autograd::variable_list&& incoming) override {
-        std::lock_guard<std::mutex> const one(mutex_);
-        torch::autograd::variable_list gradients(2);
-        if (!incoming[0].defined()) return gradients;
-        bool const scores_want = task_should_compute_output(0), bias_wants = task_should_compute_output(1);
-        at::Tensor const given = kept(bias);
-        if (drops) {
-            auto const run = [&](bool of_bias, at::ScalarType type) {
-                return dropout_backward_op().call(incoming[0], kept(from), kept(sums), kept(seed), dropout_p, as_maybe(kept(mask)), as_maybe(given),
-                                                  as_maybe(kept(lengths)), scale, diagonal, bottom_right, mask_hides, type, of_bias);
-            };
-            if (scores_want) gradients[0] = run(false, scores_type);
-            bool const is_same = scores_want && scale == 1 && given.scalar_type() == scores_type;
-            if (bias_wants) gradients[1] = at::sum_to(is_same ? gradients[0] : run(true, given.scalar_type()), given.sym_sizes());
-        } else if (bias_wants) {
-            std::tie(gradients[0], gradients[1]) = with_bias_op().call(incoming[0], kept(from), as_maybe(kept(mask)), given, as_maybe(kept(lengths)),
-                                                                       scale, diagonal, bottom_right, mask_hides, scores_type, scores_want);
-            if (!scores_want) gradients[0] = at::Tensor();
-        } else if (scores_want) {
-            gradients[0] = backward_op().call(incoming[0], kept(from), as_maybe(kept(mask)), as_maybe(given), as_maybe(kept(lengths)), scale, diagonal,
-                                              bottom_right, mask_hides, scores_type);
-        }
-        return gradients;
-    }
-
-    // For compiled autograd. PyTorch 2.5 asks what is not const, later ones what is: one of the two is the base's.
-    void compiled_args(torch::dynamo::autograd::CompiledNodeArgs& args) { collect_for(args); }
-    void compiled_args(torch::dynamo::autograd::CompiledNodeArgs& args) const { collect_for(args); }
-    torch::autograd::variable_list apply_with_saved(torch::autograd::variable_list const& incoming,
-                                                    torch::dynamo::autograd::SwapSavedVariables& swapped) override {
-        for (auto& each : saved_) swapped.before(each);
-        auto gradients = apply(torch::autograd::variable_list(incoming));
-        for (auto& each : saved_) swapped.after(each);
-        return gradients;
-    }
-
-private:
-    at::Tensor kept(part which) { return saved_[which].unpack(which == from && !drops ? shared_from_this() : nullptr); }
-
-    void collect_for(torch::dynamo::autograd::CompiledNodeArgs& args) const {
-        for (int i = 0; i < parts; ++i) args.collect(saved_[i], i == from && !drops);
-        args.collect(scale);
-        args.collect(diagonal);
-        args.collect(bottom_right);
-        args.collect(mask_hides);
-        args.collect(scores_type);
-        args.collect(drops);
-        args.collect(dropout_p);
-    }
-
-    torch::autograd::SavedVariable saved_[parts];
 };
 
-std::shared_ptr<softmax_node> new_node(at::Tensor const& scores, maybe_tensor const& mask, maybe_tensor const& bias, maybe_tensor const& lengths,
-                                       double scale, maybe_int diagonal, bool bottom_right, bool mask_hides) {
-    return {new softmax_node(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides), torch::autograd::deleteNode};
+// What is added to a score has the gradient of the score, without the scale; where the bias repeats, the sum. run(whether that of the bias, type).
+template <class Run>
+at::Tensor gradient_of_bias(at::Tensor const& bias, at::Tensor const& of_scores, kept_numbers const& kept, Run const& run) {
+    bool const is_same = of_scores.defined() && kept.scale == 1 && bias.scalar_type() == kept.scores_type;
+    return at::sum_to(is_same ? of_scores : run(true, bias.scalar_type()), bias.sym_sizes());
 }
+
+struct softmax_with_gradient : torch::autograd::Function<softmax_with_gradient> {
+    static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, at::Tensor const& scores, maybe_tensor const& mask,
+                                                  maybe_tensor const& bias, maybe_tensor const& lengths, double scale, maybe_int diagonal,
+                                                  bool bottom_right, bool mask_hides, c10::string_view empty, maybe_type out_dtype, bool wants_sums) {
+        at::AutoDispatchBelowADInplaceOrView const below;
+        torch::autograd::variable_list results;
+        if (wants_sums) {
+            auto const [y, sums] = softmax_lse_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
+            context->mark_non_differentiable({sums});
+            results = {y, sums};
+        } else {
+            results = {softmax_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype)};
+        }
+        context->save_for_backward({results[0], value_of(mask), value_of(bias), value_of(lengths)});
+        kept_numbers{scale, diagonal, bottom_right, mask_hides, scores.scalar_type()}.keep(context);
+        return results;
+    }
+
+    static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list const& incoming) {
+        constexpr size_t arguments = 11, scores_at = 0, bias_at = 2;  // of forward()
+        torch::autograd::variable_list gradients(arguments);
+        if (!incoming[0].defined()) return gradients;
+        auto const tensors = context->get_saved_variables();
+        at::Tensor const &y = tensors[0], &bias = tensors[2];
+        auto const kept = kept_numbers::of(context);
+        auto const run = [&](bool of_bias, at::ScalarType type) {
+            return backward_op().call(incoming[0], y, as_maybe(tensors[1]), as_maybe(bias), as_maybe(tensors[3]), of_bias ? 1 : kept.scale, kept.diagonal,
+                                      kept.bottom_right, kept.mask_hides, type);
+        };
+        if (context->needs_input_grad(0)) gradients[scores_at] = run(false, kept.scores_type);
+        // Asked by its place among the tensors that were given.
+        bool const bias_wants = bias.defined() && context->needs_input_grad(tensors[1].defined() ? 2 : 1);
+        if (bias_wants) gradients[bias_at] = gradient_of_bias(bias, gradients[scores_at], kept, run);
+        return gradients;
+    }
+};
+
+// Behind a dropout the probabilities as they were before it are not stored: the backward pass makes them again from the scores and the log-sum-exp.
+struct dropout_with_gradient : torch::autograd::Function<dropout_with_gradient> {
+    static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, at::Tensor const& scores, at::Tensor const& seed, double p,
+                                                  maybe_tensor const& mask, maybe_tensor const& bias, maybe_tensor const& lengths, double scale,
+                                                  maybe_int diagonal, bool bottom_right, bool mask_hides, c10::string_view empty, maybe_type out_dtype) {
+        at::AutoDispatchBelowADInplaceOrView const below;
+        auto const [y, sums] = dropout_op().call(scores, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
+        context->mark_non_differentiable({sums});
+        context->save_for_backward({scores, sums, seed, value_of(mask), value_of(bias), value_of(lengths)});
+        context->saved_data["dropout_p"] = p;
+        kept_numbers{scale, diagonal, bottom_right, mask_hides, scores.scalar_type()}.keep(context);
+        return {y, sums};
+    }
+
+    static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list const& incoming) {
+        constexpr size_t arguments = 12, scores_at = 0, bias_at = 4;  // of forward()
+        torch::autograd::variable_list gradients(arguments);
+        if (!incoming[0].defined()) return gradients;
+        auto const tensors = context->get_saved_variables();
+        at::Tensor const &mask = tensors[3], &bias = tensors[4];
+        double const p = context->saved_data["dropout_p"].toDouble();
+        auto const kept = kept_numbers::of(context);
+        auto const run = [&](bool of_bias, at::ScalarType type) {
+            return dropout_backward_op().call(incoming[0], tensors[0], tensors[1], tensors[2], p, as_maybe(mask), as_maybe(bias), as_maybe(tensors[5]),
+                                              kept.scale, kept.diagonal, kept.bottom_right, kept.mask_hides, type, of_bias);
+        };
+        if (context->needs_input_grad(0)) gradients[scores_at] = run(false, kept.scores_type);
+        bool const bias_wants = bias.defined() && context->needs_input_grad(mask.defined() ? 3 : 2);
+        if (bias_wants) gradients[bias_at] = gradient_of_bias(bias, gradients[scores_at], kept, run);
+        return gradients;
+    }
+};
 
 at::Tensor softmax(at::Tensor const& scores, maybe_tensor const& mask, maybe_tensor const& bias, maybe_tensor const& lengths, double scale,
                    maybe_int diagonal, bool bottom_right, bool mask_hides, c10::string_view empty, maybe_type out_dtype) {
-    auto const run = [&] {
-        at::AutoDispatchBelowADInplaceOrView const below;
-        return softmax_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
-    };
-    if (!any_wants_gradient(scores, bias)) return run();
-    auto const node = new_node(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides);
-    at::Tensor const y = run();
-    torch::autograd::set_history(y, node);
-    node->keep(softmax_node::from, y, true);
-    return y;
+    if (any_wants_gradient(scores, bias)) {
+        return softmax_with_gradient::apply(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype, false)[0];
+    }
+    at::AutoDispatchBelowADInplaceOrView const below;
+    return softmax_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
 }
 
 std::tuple<at::Tensor, at::Tensor> softmax_lse(at::Tensor const& scores, maybe_tensor const& mask, maybe_tensor const& bias,
                                                maybe_tensor const& lengths, double scale, maybe_int diagonal, bool bottom_right, bool mask_hides,
                                                c10::string_view empty, maybe_type out_dtype) {
-    auto const run = [&] {
-        at::AutoDispatchBelowADInplaceOrView const below;
-        return softmax_lse_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
-    };
-    if (!any_wants_gradient(scores, bias)) return run();
-    auto const node = new_node(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides);
-    auto const both = run();
-    torch::autograd::set_history(std::get<0>(both), node);
-    node->keep(softmax_node::from, std::get<0>(both), true);
-    return both;
+    if (any_wants_gradient(scores, bias)) {
+        auto const results = softmax_with_gradient::apply(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype, true);
+        return {results[0], results[1]};
+    }
+    at::AutoDispatchBelowADInplaceOrView const below;
+    return softmax_lse_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
 }
 
 std::tuple<at::Tensor, at::Tensor> softmax_dropout(at::Tensor const& scores, at::Tensor const& seed, double p, maybe_tensor const& mask,
                                                    maybe_tensor const& bias, maybe_tensor const& lengths, double scale, maybe_int diagonal,
                                                    bool bottom_right, bool mask_hides, c10::string_view empty, maybe_type out_dtype) {
-    auto const run = [&] {
-        at::AutoDispatchBelowADInplaceOrView const below;
-        return dropout_op().call(scores, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
-    };
-    if (!any_wants_gradient(scores, bias)) return run();
-    auto const node = new_node(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides);
-    auto const both = run();
-    node->drops = true;
-    node->dropout_p = p;
-    node->keep(softmax_node::from, scores);
-    node->keep(softmax_node::sums, std::get<1>(both));
-    node->keep(softmax_node::seed, seed);
-    torch::autograd::set_history(std::get<0>(both), node);
-    return both;
+    if (any_wants_gradient(scores, bias)) {
+        auto const results = dropout_with_gradient::apply(scores, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
+        return {results[0], results[1]};
+    }
+    at::AutoDispatchBelowADInplaceOrView const below;
+    return dropout_op().call(scores, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
 }
 
 // A gradient that says why it has none itself; run() gives it.
 struct gradient_without_gradient : torch::autograd::Function<gradient_without_gradient> {
-    static torch::autograd::variable_list forward(torch::autograd::AutogradContext*, at::Tensor const&, at::Tensor const&, maybe_tensor const&,
-                                                  std::function<torch::autograd::variable_list()> const& run) {
+    static at::Tensor forward(torch::autograd::AutogradContext*, at::Tensor const&, at::Tensor const&, maybe_tensor const&,
+                              std::function<at::Tensor()> const& run) {
         at::AutoDispatchBelowADInplaceOrView const below;
         return run();
     }
@@ -299,37 +273,25 @@ struct gradient_without_gradient : torch::autograd::Function<gradient_without_gr
 
 // grad, and what else the gradient is a function of.
 template <class Run>
-torch::autograd::variable_list without_gradient(at::Tensor const& grad, at::Tensor const& from, maybe_tensor const& bias, Run const& run) {
-    if (any_wants_gradient(grad, from, bias))
-        return gradient_without_gradient::apply(grad, from, bias, std::function<torch::autograd::variable_list()>(run));
+at::Tensor without_gradient(at::Tensor const& grad, at::Tensor const& from, maybe_tensor const& bias, Run const& run) {
+    if (any_wants_gradient(grad, from, bias)) return gradient_without_gradient::apply(grad, from, bias, std::function<at::Tensor()>(run));
     at::AutoDispatchBelowADInplaceOrView const below;
     return run();
 }
 
 at::Tensor softmax_backward(at::Tensor const& grad, at::Tensor const& probabilities, maybe_tensor const& mask, maybe_tensor const& bias,
                             maybe_tensor const& lengths, double scale, maybe_int diagonal, bool bottom_right, bool mask_hides, maybe_type out_dtype) {
-    return without_gradient(grad, probabilities, {}, [&]() -> torch::autograd::variable_list {
-        return {backward_op().call(grad, probabilities, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, out_dtype)};
-    })[0];
-}
-
-std::tuple<at::Tensor, at::Tensor> softmax_backward_with_bias(at::Tensor const& grad, at::Tensor const& probabilities, maybe_tensor const& mask,
-                                                              at::Tensor const& bias, maybe_tensor const& lengths, double scale, maybe_int diagonal,
-                                                              bool bottom_right, bool mask_hides, maybe_type out_dtype, bool of_scores) {
-    auto const results = without_gradient(grad, probabilities, {}, [&]() -> torch::autograd::variable_list {
-        auto const [dx, db] =
-            with_bias_op().call(grad, probabilities, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, out_dtype, of_scores);
-        return {dx, db};
+    return without_gradient(grad, probabilities, {}, [&] {
+        return backward_op().call(grad, probabilities, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, out_dtype);
     });
-    return {results[0], results[1]};
 }
 
 at::Tensor softmax_dropout_backward(at::Tensor const& grad, at::Tensor const& scores, at::Tensor const& lse, at::Tensor const& seed, double p,
                                     maybe_tensor const& mask, maybe_tensor const& bias, maybe_tensor const& lengths, double scale, maybe_int diagonal,
                                     bool bottom_right, bool mask_hides, maybe_type out_dtype, bool of_bias) {
-    return without_gradient(grad, scores, bias, [&]() -> torch::autograd::variable_list {
-        return {dropout_backward_op().call(grad, scores, lse, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, out_dtype, of_bias)};
-    })[0];
+    return without_gradient(grad, scores, bias, [&] {
+        return dropout_backward_op().call(grad, scores, lse, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, out_dtype, of_bias);
+    });
 }
 
 // Autocast: whatever is not double comes out in autocast's type, which a product with values takes. Arithmetic is in float all the same.
@@ -372,7 +334,6 @@ TORCH_LIBRARY_IMPL(smx, Meta, m) {
     m.impl("scaled_mask_softmax", &smx_torch::meta_softmax);
     m.impl("scaled_mask_softmax_lse", &smx_torch::meta_softmax_lse);
     m.impl("scaled_mask_softmax_backward", &smx_torch::meta_backward);
-    m.impl("scaled_mask_softmax_backward_with_bias", &smx_torch::meta_backward_with_bias);
     m.impl("scaled_mask_softmax_dropout", &smx_torch::meta_dropout);
     m.impl("scaled_mask_softmax_dropout_backward", &smx_torch::meta_dropout_backward);
 }
@@ -381,7 +342,6 @@ TORCH_LIBRARY_IMPL(smx, Autograd, m) {
     m.impl("scaled_mask_softmax", &smx_torch::softmax);
     m.impl("scaled_mask_softmax_lse", &smx_torch::softmax_lse);
     m.impl("scaled_mask_softmax_backward", &smx_torch::softmax_backward);
-    m.impl("scaled_mask_softmax_backward_with_bias", &smx_torch::softmax_backward_with_bias);
     m.impl("scaled_mask_softmax_dropout", &smx_torch::softmax_dropout);
     m.impl("scaled_mask_softmax_dropout_backward", &smx_torch::softmax_dropout_backward);
 }
