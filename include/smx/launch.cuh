@@ -127,7 +127,7 @@ static status launch_checked(launch_place place, Operands o, row_shape shape, in
         cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
         o.rows.share(blocks, Kernel::value.vec);
     }
-    if constexpr (detail::may_be_in_panels<Operands> && Kernel::value.body != body_kind::packed) detail::take_in_panels(o);
+    if constexpr (detail::may_be_in_panels<Operands> && Kernel::value.body != body_kind::packed && Kernel::blocks == 1) detail::take_in_panels(o);
     bool const is_early = place.programmatic && limits.bulk_copies;  // what has the one has the other: 9.0, device and code
     if constexpr (Kernel::template takes_whole_rows<Operands>) o.whole.launch_as(o.rows.slice_columns(), is_early, outer == 1);
     if (is_early) {

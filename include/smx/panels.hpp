@@ -54,7 +54,8 @@ row_panels panels_of(Mask const& masks, extents shape, bool spans_row) {
     return {};
 }
 
-// Says so to operands that passed check(). Not for kernels that move the rows of a block as one piece: those lie in the order of their index.
+// Says so to operands that passed check(). Not for kernels that move the rows of a block as one piece, which lie in the order of their index, nor for
+// clusters.
 template <class Operands>
 void take_in_panels(Operands& o) {
     row_panels const panels = panels_of(o.masks, o.shape, spans_row<typename Operands::seen_type>);

@@ -41,7 +41,7 @@ protected:
         for (double& one : biases) one = static_cast<double>(scores(random));
         bias.upload(biases);
 
-        smx::strides const x_step{0, queries * step, step, 1};
+        smx::strides const x_step{heads * queries * step, queries * step, step, 1};
         smx::bias_tensor const shared(bias.data(), {0, 0, cols, 1});
         ASSERT_GT(smx::detail::shared_row_bytes(shared, {1, heads, queries, cols}) * queries, 12 << 20);
         ASSERT_TRUE(launch(smx::scores(x.data(), {1, heads, queries, cols}, x_step), shared,
@@ -77,14 +77,6 @@ TEST_F(panels, of_rows_by_blocks) {
 }
 TEST_F(panels, of_rows_by_warps) { expect_same_bits_of<smx::resident<smx::warp_group<32>, 4, 8>>(1001, 3); }
 TEST_F(panels, of_rows_read_twice) { expect_same_bits_of<smx::chunked_online<smx::block_group<128>, 4, 2>>(1031, 0); }
-TEST_F(panels, of_rows_of_clusters) {
-    device::device_array<float> x(1), y(1);
-    smx::status const s = smx::launch<smx::resident<smx::cluster_group<128, 2>, 4, 2>>(
-        nullptr, smx::scores(x.data(), {1, 1}), smx::fixed_scale(1), smx::no_mask(), smx::probabilities(y.data()));
-    if (s.code == smx::errc::device_limit) GTEST_SKIP() << "no clusters here";
-    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    expect_same_bits_of<smx::resident<smx::cluster_group<128, 2>, 4, 2>>(1024, 0);
-}
 // These move the rows of a block as one piece, and lie in the order of their index.
 TEST_F(panels, are_not_for_packed_rows) {
     expect_same_bits(1021, 0, [](auto const& x, auto const& bias, auto const& y, auto const& sums) {

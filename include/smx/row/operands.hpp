@@ -108,10 +108,10 @@ SMX_HD bool is_first_lane(Group const& g) {
 }
 }  // namespace detail
 
-// One row in the resident body.
+// One row in the resident body. Clusters take rows by their index: few of those share what an L2 does not hold.
 template <class Tile, class Group, class Operands>
 SMX_HD void run_resident(Group& g, Operands const& o, int64 turn, void* memory = nullptr) {
-    row_id const row = o.row_at(turn);
+    row_id const row = detail::has_slices<Group> ? o.row(turn) : o.row_at(turn);
     auto const stats = smx::softmax_row<Tile>(g, o.input, o.factor.template value<typename Tile::compute>(row), o.masks, o.output, row, o.shape,
                                          o.when_empty, memory);
     if (detail::is_first_lane(g)) o.row_output.store(row, stats);
@@ -134,7 +134,7 @@ SMX_HD void run_whole_row(Group& g, operands<dense_input<Source>, Factor, Mask, 
     using tile_type = typename detail::without_ends<Tile>::type;
     using operands_type = operands<dense_input<Source>, Factor, Mask, dense_output<Target, Hidden, To>, RowOutput>;
     unsigned index = turn;
-    if constexpr (operands_type::may_be_in_panels) {
+    if constexpr (operands_type::may_be_in_panels && !detail::has_slices<Group>) {
         if (o.whole.in_panels) index = o.panels.index_at(turn);
     }
     row_id const row = operands_type::may_be_by_index ? o.whole.by_index(index) : o.whole.at(index);
