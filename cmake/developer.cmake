@@ -79,20 +79,21 @@ function(smx_executable added name)
     set(${added} ON PARENT_SCOPE)
 endfunction()
 
-# smx_test(NAME LABEL host|threads|device SOURCES ...)      one GoogleTest runner; its tests are ctest tests, and those for a GPU that skip
-#                                                           themselves, where there is none, are one of them
+# smx_test(NAME LABEL host|threads|device SOURCES ...)      one GoogleTest runner; its tests are ctest tests. Those that skip themselves where there
+#                                                           is no GPU are one, NAME.without_a_gpu.
 function(smx_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES")
     smx_executable(added ${name} ${arg_SOURCES})
-    if(added)
-        target_link_libraries(${name} PRIVATE smx_test_options GTest::gtest_main)
-        if(arg_LABEL STREQUAL "device" AND smx_old_architecture)
-            gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 TEST_FILTER *_on_host.* PROPERTIES LABELS ${arg_LABEL})
-            add_test(NAME ${name} COMMAND ${name} --gtest_filter=-*_on_host.*)
-            set_tests_properties(${name} PROPERTIES LABELS device SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
-        else()
-            gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${arg_LABEL})
-        endif()
+    if(NOT added)
+        return()
+    endif()
+    target_link_libraries(${name} PRIVATE smx_test_options GTest::gtest_main)
+    if(arg_LABEL STREQUAL "device" AND smx_old_architecture)
+        gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 TEST_FILTER *_on_host.* PROPERTIES LABELS ${arg_LABEL})
+        add_test(NAME ${name}.without_a_gpu COMMAND ${name} --gtest_filter=-*_on_host.*)
+        set_tests_properties(${name}.without_a_gpu PROPERTIES LABELS ${arg_LABEL})
+    else()
+        gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${arg_LABEL})
     endif()
 endfunction()
 

@@ -41,13 +41,13 @@ protected:
         for (double& one : biases) one = static_cast<double>(scores(random));
         bias.upload(biases);
 
-        smx::strides const x_step{heads * queries * step, queries * step, step, 1};
+        auto const x_step = [&](int64 count) { return smx::strides{count * queries * step, queries * step, step, 1}; };
         smx::bias_tensor const shared(bias.data(), {0, 0, cols, 1});
         ASSERT_GT(smx::detail::shared_row_bytes(shared, {1, heads, queries, cols}) * queries, 12 << 20);
-        ASSERT_TRUE(launch(smx::scores(x.data(), {1, heads, queries, cols}, x_step), shared,
+        ASSERT_TRUE(launch(smx::scores(x.data(), {1, heads, queries, cols}, x_step(heads)), shared,
                            smx::probabilities(y.data()), smx::log_sum_exp(sums.data())));
         for (int64 head = 0; head < heads; ++head) {
-            ASSERT_TRUE(launch(smx::scores(x.data() + head * queries * step, {1, 1, queries, cols}, x_step), shared,
+            ASSERT_TRUE(launch(smx::scores(x.data() + head * queries * step, {1, 1, queries, cols}, x_step(1)), shared,
                                smx::probabilities(expected.data() + head * queries * cols),
                                smx::log_sum_exp(expected_sums.data() + head * queries)));
         }
