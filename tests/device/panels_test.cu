@@ -41,7 +41,9 @@ protected:
         for (double& one : biases) one = static_cast<double>(scores(random));
         bias.upload(biases);
 
-        auto const x_step = [&](int64 count) { return smx::strides{count * queries * step, queries * step, step, 1}; };
+        auto const x_step = [&](int64 of_heads) {
+            return smx::strides{of_heads * queries * step, queries * step, step, 1};
+        };
         smx::bias_tensor const shared(bias.data(), {0, 0, cols, 1});
         ASSERT_GT(smx::detail::shared_row_bytes(shared, {1, heads, queries, cols}) * queries, 12 << 20);
         ASSERT_TRUE(launch(smx::scores(x.data(), {1, heads, queries, cols}, x_step(heads)), shared,
