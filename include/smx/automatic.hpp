@@ -6,7 +6,8 @@ SMX_BEGIN
 
 namespace detail {
 
-// The kernels of a list that a Choice leaves: rows of up to Below columns never reach those that follow, nor few rows or packed ones of up to two others.
+// The kernels of a list that a Choice leaves: rows of up to Below columns never reach those that follow, nor few rows or packed ones of up to two
+// others. Packed kernels for even rows alone neither keep others away nor are kept away.
 template <class Choice, class List, class Kept = kernel_list<>, int64 Below = -1, int64 BelowFew = -1, int64 BelowPacked = -1>
 struct chosen_from {
     using type = Kept;

@@ -39,7 +39,7 @@ constexpr int64 shared_row_bytes(both_mask<First, Second> const& masks, extents 
 }
 
 // Panels of as many queries as can be, whose rows read no more than 12 MB of what is shared: of the 50 MB of an H200's L2 either half keeps its own,
-// and scores and probabilities pass through. Longer is better: a bias and bytes for 4096 floats 0.87, 0.90 and 0.92 of copy by 4, 8 and 12 MB, by index
+// and scores and probabilities pass through. Longer is better: a bias and bytes for 4096 floats 0.89, 0.90 and 0.92 of copy by 4, 8 and 12 MB, by index
 // 0.68. Where rows see a part, they are taken to read half.
 // Requires  a shape that check() takes
 template <class Mask>

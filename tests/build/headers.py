@@ -33,23 +33,24 @@ def plain(compiler, scratch):
 
 
 def nvcc(scratch):
-    """nvcc: everything for every architecture, each header for the oldest; none emits a kernel.
+    """nvcc: everything for every architecture, each header for an old and a new one; none emits a kernel.
 
     PyTorch's macros reach only what includes the toolkit's half headers (layers.py sees to it): those, and everything.
     """
     source, made = scratch / "alone.cu", scratch / "alone.o"
     known = must(NVCC, "--list-gpu-arch").split()
 
-    architectures = [arch for arch in ARCHITECTURES if "compute_%d" % arch in known]
-    every = ["-gencode=arch=compute_%d,code=sm_%d" % (arch, arch) for arch in architectures]
-    oldest = ["-gencode=arch=compute_%d,code=compute_%d" % (arch, arch) for arch in architectures[:1]]
+    def compile_for(architectures):
+        return ["-gencode=arch=compute_%d,code=sm_%d" % (arch, arch) for arch in architectures if "compute_%d" % arch in known]
+
+    every, ends = compile_for(ARCHITECTURES), compile_for([min(ARCHITECTURES), max(ARCHITECTURES)])
     print(len(every), "architectures")
     bare = ["-arch=sm_90", "-Xcompiler=-fno-exceptions,-fno-rtti", *NO_HALF]
     command = [NVCC, "-std=c++17", "-c", "-o", made, *NVCC_WARNINGS, "-I", INCLUDE]
     for header in headers():
         source.write_text(alone(header))
         whole = header in CUDA_TYPES | {"smx/smx.cuh"}
-        for variant in [every, bare] if whole else [oldest]:
+        for variant in [every, bare] if whole else [ends]:
             code, said = run(*command, *variant, source)
             if code == 0 and b"__device_stub__" in made.read_bytes():
                 code, said = 1, "it emits a kernel"

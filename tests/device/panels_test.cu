@@ -13,7 +13,7 @@ namespace {
 
 using smx::int64;
 
-constexpr int64 heads = 3, queries = 2048, panel = queries;
+constexpr int64 heads = 3, queries = 2048;
 
 // A bias of 8 bytes a number, so that few rows are long: 16 MB and more that the heads share.
 class panels : public ::testing::Test {
@@ -31,13 +31,13 @@ protected:
         device::device_array<float> x(count * static_cast<std::size_t>(step)),
             y(count * static_cast<std::size_t>(cols)), expected(count * static_cast<std::size_t>(cols)), sums(count),
             expected_sums(count);
-        device::device_array<double> bias(static_cast<std::size_t>(panel * cols));
+        device::device_array<double> bias(static_cast<std::size_t>(queries * cols));
         std::mt19937 random(5);
         std::normal_distribution<float> scores(0, 3);
         std::vector<float> numbers(count * static_cast<std::size_t>(step));
         for (float& one : numbers) one = scores(random);
         x.upload(numbers);
-        std::vector<double> biases(static_cast<std::size_t>(panel * cols));
+        std::vector<double> biases(static_cast<std::size_t>(queries * cols));
         for (double& one : biases) one = static_cast<double>(scores(random));
         bias.upload(biases);
 
