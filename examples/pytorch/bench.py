@@ -67,6 +67,7 @@ class Masks:
             self.visible = (torch.arange(case.keys, device=device) < lengths[:, None])[:, None, None]
         if case.mask in ("tensor", "both"):
             self.visible = torch.rand(case.batch, 1, case.queries, case.keys, device=device) < 0.9
+            self.visible[..., 0] = True  # a row that sees nothing is NaN to PyTorch's operators
             self.arguments = dict(mask=self.visible)
         if case.mask == "bias":
             self.bias = torch.randn(1, case.heads, case.queries, case.keys, device=device).to(case.dtype)

@@ -4,8 +4,8 @@ import math
 
 import torch
 
-_softmax = torch.ops.smx.scaled_mask_softmax.default
-_softmax_lse = torch.ops.smx.scaled_mask_softmax_lse.default
+from .library import softmax
+
 _softmax_dropout = torch.ops.smx.scaled_mask_softmax_dropout.default
 
 
@@ -38,7 +38,7 @@ def _diagonal(causal_align):
 
 
 def _check_tensor(name, given):
-    if given is not None and not isinstance(given, torch.Tensor):
+    if not isinstance(given, torch.Tensor):
         raise TypeError(f"{name} must be a tensor, was of type {type(given).__name__}")
 
 
@@ -102,22 +102,25 @@ def scaled_mask_softmax(scores, mask=None, *, scale=None, head_dim=None, mask_ty
         if isinstance(head_dim, str) or head_dim <= 0:
             raise ValueError(f"head_dim must be above 0, was {head_dim}")
         scale = 1.0 / math.sqrt(head_dim)
-    if isinstance(scale, torch.Tensor):
-        raise TypeError("scale must be a number: multiply the scores by a tensor that learns before this call")
-    _check_tensor("mask", mask)
-    _check_tensor("bias", bias)
-    _check_tensor("lengths", lengths)
-    if mask is not None and mask.dtype is not torch.bool and mask.dtype is not torch.uint8:
-        if mask.is_floating_point():
-            mask, bias = None, mask if bias is None else _sum(mask, bias, scores.dtype)
-        else:
-            mask = mask != 0
-    diagonal, bottom_right = _diagonal(causal_align) if kind.causal else (None, False)
     if scale is None:
         scale = 1.0
+    elif type(scale) is not float and isinstance(scale, torch.Tensor):
+        raise TypeError("scale must be a number: multiply the scores by a tensor that learns before this call")
+    if bias is not None:
+        _check_tensor("bias", bias)
+    if lengths is not None:
+        _check_tensor("lengths", lengths)
+    if mask is not None:
+        _check_tensor("mask", mask)
+        dtype = mask.dtype
+        if dtype is not torch.bool and dtype is not torch.uint8:
+            if mask.is_floating_point():
+                mask, bias = None, mask if bias is None else _sum(mask, bias, scores.dtype)
+            else:
+                mask = mask != 0
+    diagonal, bottom_right = _diagonal(causal_align) if kind.causal else (None, False)
     # Arguments in their places: by name, a call costs 1 us more.
     if dropout_p != 0.0 and _is_dropout(dropout_p, training):
         results = _softmax_dropout(scores, _drawn(scores), dropout_p, mask, bias, lengths, scale, diagonal, bottom_right, False, empty, out_dtype)
         return results if return_lse else results[0]
-    operator = _softmax_lse if return_lse else _softmax
-    return operator(scores, mask, bias, lengths, scale, diagonal, bottom_right, False, empty, out_dtype)
+    return softmax(scores, mask, bias, lengths, scale, diagonal, bottom_right, False, empty, out_dtype, return_lse)

@@ -1,7 +1,8 @@
 """The module that stands where models have a fused scale-mask-softmax."""
 import torch
 
-from .functional import _check_tensor, _drawn, _is_dropout, _softmax, _softmax_dropout
+from .functional import _check_tensor, _drawn, _is_dropout, _softmax_dropout
+from .library import softmax
 
 
 class FusedScaleMaskSoftmax(torch.nn.Module):
@@ -33,15 +34,16 @@ class FusedScaleMaskSoftmax(torch.nn.Module):
     def forward(self, input, mask=None, softmax_offset=None):
         if softmax_offset is not None:
             raise NotImplementedError("softmax_offset (an attention sink) is not offered")
-        _check_tensor("mask", mask)
-        if mask is not None and mask.dtype is not torch.bool and mask.dtype is not torch.uint8:
-            if mask.is_floating_point():
-                raise TypeError("this module's mask is bool or an integer, True = hidden: give numbers that are added to scaled_mask_softmax(bias=...)")
-            mask = mask != 0
+        if mask is not None:
+            _check_tensor("mask", mask)
+            if mask.dtype is not torch.bool and mask.dtype is not torch.uint8:
+                if mask.is_floating_point():
+                    raise TypeError("this module's mask is bool or an integer, True = hidden: give numbers that are added to scaled_mask_softmax(bias=...)")
+                mask = mask != 0
         masks = (mask, None, None, self.scale, self.diagonal, self.diagonal is not None, True)
         if self.dropout_p != 0.0 and _is_dropout(self.dropout_p, self.training):
             return _softmax_dropout(input, _drawn(input), self.dropout_p, *masks)[0]
-        return _softmax(input, *masks)
+        return softmax(input, *masks, "zeros", None, False)
 
     def extra_repr(self):
         dropout = f", dropout_p={self.dropout_p:g}" if self.dropout_p else ""

@@ -1,4 +1,6 @@
-"""The operators in PyTorch's compilers: opcheck, torch.compile with any shape, torch.export, CUDA graphs."""
+"""The operators in PyTorch's compilers: opcheck, torch.compile with any shape, torch.export, compiled autograd, CUDA graphs."""
+import contextlib
+
 import pytest
 import torch
 from smx_torch import scaled_mask_softmax
@@ -27,6 +29,8 @@ def test_opcheck(scores, arguments, dtype, device):
         torch.library.opcheck(operator, (x.detach().requires_grad_(),), named)
     if "bias" in named:
         named["bias"] = named["bias"].detach()
+        torch.library.opcheck(torch.ops.smx.scaled_mask_softmax_backward_with_bias.default,
+                              (torch.randn_like(y), y), named)
     torch.library.opcheck(torch.ops.smx.scaled_mask_softmax_backward.default, (torch.randn_like(y), y), named)
 
 
@@ -46,6 +50,21 @@ def test_compile_of_any_shape(device):
         incoming = torch.randn_like(expected)
         for ours, theirs in zip(torch.autograd.grad(actual, (q, k, v), incoming), torch.autograd.grad(expected, (q, k, v), incoming)):
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dropout_p, return_lse", [(0.0, False), (0.0, True), (0.5, False)])
+def test_compiled_autograd(dropout_p, return_lse, device):
+    x = torch.randn(2, 3, 5, 7, device=device, requires_grad=True)
+    bias = torch.randn(3, 5, 7, device=device, requires_grad=True)
+    gradients = []
+    for is_compiled in (False, True):
+        torch.manual_seed(2)
+        y = scaled_mask_softmax(x, bias=bias, scale=0.5, mask_type="causal", dropout_p=dropout_p, return_lse=return_lse)
+        x.grad = bias.grad = None
+        with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")) if is_compiled else contextlib.nullcontext():
+            (y[0] if return_lse else y).square().sum().backward()
+        gradients.append((x.grad, bias.grad))
+    torch.testing.assert_close(*gradients)
 
 
 def test_compile_with_a_bias_that_learns(device):

@@ -59,6 +59,55 @@ def test_gradients_have_the_types_of_their_tensors(scores_type, bias_type, devic
     assert scores.grad.dtype == scores_type and bias.grad.dtype == bias_type and bias.grad.shape == bias.shape
 
 
+biases = {"batch": (1, 12, 40, 50), "heads": (3, 1, 40, 50), "queries": (3, 12, 1, 50), "keys": (3, 12, 40, 1), "batch and queries": (12, 1, 50),
+          "batch, heads and keys": (40, 1), "all": (1,), "nothing": (3, 12, 40, 50)}
+
+
+@pytest.mark.parametrize("repeats", biases)
+@pytest.mark.parametrize("scores_type, bias_type", [(torch.float32, torch.float32), (torch.float16, torch.float16), (torch.bfloat16, torch.float32),
+                                                    (torch.float64, torch.float32)], ids=str)
+def test_gradient_of_a_bias_that_repeats(repeats, scores_type, bias_type, device):
+    """Summed in the kernel or behind it: the same as in float64, for all masks together, with and without a gradient of the scores, and the same bits
+    again."""
+    given = torch.randn(3, 12, 40, 50, device=device).to(scores_type)
+    of_bias = torch.randn(biases[repeats], device=device).to(bias_type)
+    incoming = torch.randn(3, 12, 40, 50, device=device).to(scores_type)
+    arguments = dict(mask=torch.rand(3, 1, 40, 50, device=device) < 0.9, mask_type="both", scale=0.5, lengths=torch.tensor([50, 7, 33], device=device))
+    scores, bias = given.clone().requires_grad_(), of_bias.clone().requires_grad_()
+    expected = reference.scaled_mask_softmax(scores, bias=bias, **arguments)
+    of_reference = torch.autograd.grad(expected, (scores, bias), incoming.double())
+    actual = torch.autograd.grad(scaled_mask_softmax(scores, bias=bias, **arguments), (scores, bias), incoming)
+    shared = given.numel() / of_bias.numel()
+    for ours, theirs, terms in zip(actual, of_reference, (1, shared)):
+        bound = 8 * max(reference.tolerance[scores_type], reference.tolerance[bias_type]) * terms**0.5  # each term is rounded once or twice
+        torch.testing.assert_close(ours.double(), theirs.double(), rtol=reference.tolerance[torch.float16], atol=bound)
+    [alone] = torch.autograd.grad(scaled_mask_softmax(given, bias=bias, **arguments), bias, incoming)
+    assert torch.equal(alone, actual[1])
+
+
+def test_a_bias_that_is_expanded_has_a_gradient_of_its_own_shape(device):
+    scores = torch.randn(3, 12, 40, 50, device=device, requires_grad=True)
+    bias = torch.randn(12, 1, 1, device=device).expand(12, 40, 50).requires_grad_()
+    incoming = torch.randn(3, 12, 40, 50, device=device)
+    [actual] = torch.autograd.grad(scaled_mask_softmax(scores, bias=bias), bias, incoming)
+    [expected] = torch.autograd.grad(reference.scaled_mask_softmax(scores, bias=bias), bias, incoming.double())
+    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_gradient_of_a_bias_takes_no_tensor_of_the_size_of_the_scores():
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch finds no GPU here")
+    scores = torch.randn(8, 16, 512, 512, device="cuda").half().requires_grad_()
+    bias = torch.randn(1, 16, 512, 512, device="cuda", requires_grad=True)
+    y, incoming = scaled_mask_softmax(scores, bias=bias, scale=0.5), torch.randn_like(scores)
+    torch.autograd.grad(y, (scores, bias), incoming, retain_graph=True)
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    results = torch.autograd.grad(y, (scores, bias), incoming, retain_graph=True)
+    written = sum(result.numel() * result.element_size() for result in results)
+    assert torch.cuda.max_memory_allocated() - before <= written + 4096
+
+
 def test_gradients_of_any_layout(device):
     scores = torch.randn(2, 3, 5, 6, device=device, requires_grad=True)
     incoming = torch.randn(6, 5, 3, 2, device=device).permute(3, 2, 1, 0)

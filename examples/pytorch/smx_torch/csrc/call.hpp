@@ -7,14 +7,18 @@ namespace smx_torch {
 enum class element { half, bfloat16, single, wide };
 
 // Calls run(a number of the type).
+// Requires  no double
 template <class Run>
-smx::status with_type(element type, Run const& run) {
+smx::status with_narrow_type(element type, Run const& run) {
     switch (type) {
         case element::half: return run(smx::half());
         case element::bfloat16: return run(smx::bfloat16());
-        case element::single: return run(float());
-        default: return run(double());
+        default: return run(float());
     }
+}
+template <class Run>
+smx::status with_type(element type, Run const& run) {
+    return type == element::wide ? run(double()) : with_narrow_type(type, run);
 }
 
 SMX_HD constexpr smx::int64 bytes_of(element type) { return type == element::wide ? 8 : type == element::single ? 4 : 2; }
@@ -24,6 +28,11 @@ struct tensor {
     smx::strides step;
     element type = element::single;
 };
+
+// The rows of a tensor that repeats as `step` says: those that a kernel sums over are one.
+constexpr smx::int64 rows_of(smx::extents shape, smx::strides step) {
+    return (step.batch == 0 ? 1 : shape.batch) * (step.head == 0 ? 1 : shape.heads) * (step.query == 0 ? 1 : shape.queries);
+}
 
 // What a call hides and adds; what is absent is null.
 struct mask_parts {
@@ -58,8 +67,9 @@ struct backward_call {
     tensor probabilities, incoming;  // of one type
     double scale = 1;
     mask_parts masks;
-    void* gradients = nullptr;  // packed
+    void* gradients = nullptr;  // packed; null beside those of a bias: not wanted
     element gradients_type = element::single;
+    tensor bias_gradients;      // of float; null: not wanted
 };
 
 // Behind a dropout the probabilities are made again from the scores.

@@ -1,4 +1,5 @@
 // The operators on a GPU: on the current stream of the scores' device.
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -17,6 +18,15 @@ public:
     }
     void backward(backward_call const& c) const {
         require(with_type(c.probabilities.type, [&](auto number) { return backward_on_gpu<decltype(number)>(stream_, c); }));
+    }
+    void backward_with_bias(backward_call const& c) const {
+        require(with_narrow_type(c.probabilities.type, [&](auto number) { return backward_with_bias_on_gpu<decltype(number)>(stream_, c); }));
+    }
+    // A multiprocessor that waits for no memory has 32 KiB of rows on their way; a group of lanes has one row at a time.
+    bool is_filled_by(smx::int64 rows, smx::int64 row_bytes) const {
+        int count = 0;
+        C10_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, guard_.current_device().index()));
+        return rows * row_bytes >= count * smx::int64{32 * 1024};
     }
     void dropout(forward_call const& c) const {
         require(with_type(c.scores.type, [&](auto number) { return dropout_on_gpu<decltype(number)>(stream_, c); }));

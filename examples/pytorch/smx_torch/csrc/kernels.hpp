@@ -31,6 +31,16 @@ at::Tensor softmax_backward(at::Tensor const& grad, at::Tensor const& probabilit
 }
 
 template <class Run>
+std::tuple<at::Tensor, at::Tensor> softmax_backward_with_bias(at::Tensor const& grad, at::Tensor const& probabilities, maybe_tensor const& mask,
+                                                              at::Tensor const& bias, maybe_tensor const& lengths, double scale,
+                                                              std::optional<int64_t> diagonal, bool bottom_right, bool mask_hides,
+                                                              std::optional<at::ScalarType> out_dtype, bool of_scores) {
+    Run const run(probabilities);
+    maybe_tensor const given = bias;
+    return backward_with_bias(run, grad, probabilities, {mask, given, lengths, diagonal, bottom_right, mask_hides}, scale, out_dtype, of_scores);
+}
+
+template <class Run>
 std::tuple<at::Tensor, at::Tensor> softmax_dropout(at::Tensor const& scores, at::Tensor const& seed, double p, maybe_tensor const& mask,
                                                    maybe_tensor const& bias, maybe_tensor const& lengths, double scale,
                                                    std::optional<int64_t> diagonal, bool bottom_right, bool mask_hides, c10::string_view empty,
@@ -55,6 +65,7 @@ void register_kernels(torch::Library& m) {
     m.impl("scaled_mask_softmax", &softmax<Run>);
     m.impl("scaled_mask_softmax_lse", &softmax_lse<Run>);
     m.impl("scaled_mask_softmax_backward", &softmax_backward<Run>);
+    m.impl("scaled_mask_softmax_backward_with_bias", &softmax_backward_with_bias<Run>);
     m.impl("scaled_mask_softmax_dropout", &softmax_dropout<Run>);
     m.impl("scaled_mask_softmax_dropout_backward", &softmax_dropout_backward<Run>);
 }

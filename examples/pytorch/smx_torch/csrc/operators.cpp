@@ -12,6 +12,7 @@
 // key <= query + diagonal, with bottom_right + keys - queries. All that is given takes part. lse: the log-sum-exp of each row; it has no gradient.
 // seed: a seed and an offset on the device of the scores, read when the rows run. Whoever calls draws it, so that these operators are functions of
 // their arguments; of_bias: the gradient without the scale.
+// with_bias: gradients of the scores, of no element without of_scores, and of the bias, of its own shape and type.
 // Nothing is keyword-only: a call from Python takes 6.2 us with all arguments in their places, 7.1 us with five of them by name (on the CPU, 16 scores).
 TORCH_LIBRARY(smx, m) {
     auto const tags = std::vector<at::Tag>{at::Tag::pt2_compliant_tag};
@@ -22,6 +23,9 @@ TORCH_LIBRARY(smx, m) {
     define("scaled_mask_softmax(Tensor scores, " + forward + "Tensor");
     define("scaled_mask_softmax_lse(Tensor scores, " + forward + "(Tensor probabilities, Tensor lse)");
     define("scaled_mask_softmax_backward(Tensor grad, Tensor probabilities, " + backward + ") -> Tensor");
+    define("scaled_mask_softmax_backward_with_bias(Tensor grad, Tensor probabilities, Tensor? mask, Tensor bias, Tensor? lengths=None, float scale=1.0, "
+           "int? diagonal=None, bool bottom_right=False, bool mask_hides=False, ScalarType? out_dtype=None, bool of_scores=True) -> "
+           "(Tensor grad_scores, Tensor grad_bias)");
     define("scaled_mask_softmax_dropout(Tensor scores, Tensor seed, float dropout_p, " + forward + "(Tensor probabilities, Tensor lse)");
     define("scaled_mask_softmax_dropout_backward(Tensor grad, Tensor scores, Tensor lse, Tensor seed, float dropout_p, " + backward +
            ", bool of_bias=False) -> Tensor");
@@ -39,6 +43,8 @@ using softmax_lse_type = std::tuple<at::Tensor, at::Tensor>(at::Tensor const&, m
                                                             maybe_int, bool, bool, c10::string_view, maybe_type);
 using backward_type = at::Tensor(at::Tensor const&, at::Tensor const&, maybe_tensor const&, maybe_tensor const&, maybe_tensor const&, double,
                                  maybe_int, bool, bool, maybe_type);
+using with_bias_type = std::tuple<at::Tensor, at::Tensor>(at::Tensor const&, at::Tensor const&, maybe_tensor const&, at::Tensor const&,
+                                                          maybe_tensor const&, double, maybe_int, bool, bool, maybe_type, bool);
 using dropout_type = std::tuple<at::Tensor, at::Tensor>(at::Tensor const&, at::Tensor const&, double, maybe_tensor const&, maybe_tensor const&,
                                                         maybe_tensor const&, double, maybe_int, bool, bool, c10::string_view, maybe_type);
 using dropout_backward_type = at::Tensor(at::Tensor const&, at::Tensor const&, at::Tensor const&, at::Tensor const&, double, maybe_tensor const&,
@@ -58,6 +64,10 @@ auto const& softmax_lse_op() {
 }
 auto const& backward_op() {
     static auto const op = find<backward_type>("smx::scaled_mask_softmax_backward");
+    return op;
+}
+auto const& with_bias_op() {
+    static auto const op = find<with_bias_type>("smx::scaled_mask_softmax_backward_with_bias");
     return op;
 }
 auto const& dropout_op() {
@@ -100,6 +110,14 @@ at::Tensor meta_backward(at::Tensor const&, at::Tensor const& probabilities, may
     check_meta(probabilities);
     return at::empty_symint(probabilities.sym_sizes(), probabilities.options().dtype(out_dtype.value_or(probabilities.scalar_type())));
 }
+
+std::tuple<at::Tensor, at::Tensor> meta_backward_with_bias(at::Tensor const&, at::Tensor const& probabilities, maybe_tensor const&, at::Tensor const& bias,
+                                                           maybe_tensor const&, double, maybe_int, bool, bool, maybe_type out_dtype, bool of_scores) {
+    check_meta(probabilities);
+    auto const options = probabilities.options().dtype(out_dtype.value_or(probabilities.scalar_type()));
+    return {of_scores ? at::empty_symint(probabilities.sym_sizes(), options) : at::empty({0}, options), at::empty_symint(bias.sym_sizes(), bias.options())};
+}
+
 std::tuple<at::Tensor, at::Tensor> meta_dropout(at::Tensor const& scores, at::Tensor const&, double p, maybe_tensor const& mask, maybe_tensor const& bias,
                                                 maybe_tensor const& lengths, double scale, maybe_int diagonal, bool bottom_right, bool mask_hides,
                                                 c10::string_view empty, maybe_type out_dtype) {
@@ -151,29 +169,21 @@ struct kept_numbers {
     }
 };
 
-// What is added to a score has the gradient of the score, without the scale; where the bias repeats, the sum. run(whether that of the bias, type).
-template <class Run>
-at::Tensor gradient_of_bias(at::Tensor const& bias, at::Tensor const& of_scores, kept_numbers const& kept, Run const& run) {
-    bool const is_same = of_scores.defined() && kept.scale == 1 && bias.scalar_type() == kept.scores_type;
-    return at::sum_to(is_same ? of_scores : run(true, bias.scalar_type()), bias.sym_sizes());
-}
-
+// sums: where the log-sum-exp goes; null: not wanted. As a second result it would have to be marked as without a gradient, which compiled autograd refuses.
 struct softmax_with_gradient : torch::autograd::Function<softmax_with_gradient> {
-    static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, at::Tensor const& scores, maybe_tensor const& mask,
-                                                  maybe_tensor const& bias, maybe_tensor const& lengths, double scale, maybe_int diagonal,
-                                                  bool bottom_right, bool mask_hides, c10::string_view empty, maybe_type out_dtype, bool wants_sums) {
+    static at::Tensor forward(torch::autograd::AutogradContext* context, at::Tensor const& scores, maybe_tensor const& mask, maybe_tensor const& bias,
+                              maybe_tensor const& lengths, double scale, maybe_int diagonal, bool bottom_right, bool mask_hides, c10::string_view empty,
+                              maybe_type out_dtype, at::Tensor* sums) {
         at::AutoDispatchBelowADInplaceOrView const below;
-        torch::autograd::variable_list results;
-        if (wants_sums) {
-            auto const [y, sums] = softmax_lse_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
-            context->mark_non_differentiable({sums});
-            results = {y, sums};
+        at::Tensor y;
+        if (sums != nullptr) {
+            std::tie(y, *sums) = softmax_lse_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
         } else {
-            results = {softmax_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype)};
+            y = softmax_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
         }
-        context->save_for_backward({results[0], value_of(mask), value_of(bias), value_of(lengths)});
+        context->save_for_backward({y, value_of(mask), value_of(bias), value_of(lengths)});
         kept_numbers{scale, diagonal, bottom_right, mask_hides, scores.scalar_type()}.keep(context);
-        return results;
+        return y;
     }
 
     static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list const& incoming) {
@@ -183,34 +193,38 @@ struct softmax_with_gradient : torch::autograd::Function<softmax_with_gradient> 
         auto const tensors = context->get_saved_variables();
         at::Tensor const &y = tensors[0], &bias = tensors[2];
         auto const kept = kept_numbers::of(context);
-        auto const run = [&](bool of_bias, at::ScalarType type) {
-            return backward_op().call(incoming[0], y, as_maybe(tensors[1]), as_maybe(bias), as_maybe(tensors[3]), of_bias ? 1 : kept.scale, kept.diagonal,
-                                      kept.bottom_right, kept.mask_hides, type);
-        };
-        if (context->needs_input_grad(0)) gradients[scores_at] = run(false, kept.scores_type);
+        maybe_tensor const mask = as_maybe(tensors[1]), lengths = as_maybe(tensors[3]);
         // Asked by its place among the tensors that were given.
-        bool const bias_wants = bias.defined() && context->needs_input_grad(tensors[1].defined() ? 2 : 1);
-        if (bias_wants) gradients[bias_at] = gradient_of_bias(bias, gradients[scores_at], kept, run);
+        bool const scores_want = context->needs_input_grad(0), bias_wants = bias.defined() && context->needs_input_grad(mask ? 2 : 1);
+        if (bias_wants) {
+            auto const [of_scores, of_bias] = with_bias_op().call(incoming[0], y, mask, bias, lengths, kept.scale, kept.diagonal, kept.bottom_right,
+                                                                  kept.mask_hides, kept.scores_type, scores_want);
+            if (scores_want) gradients[scores_at] = of_scores;
+            gradients[bias_at] = of_bias;
+        } else if (scores_want) {
+            gradients[scores_at] = backward_op().call(incoming[0], y, mask, as_maybe(bias), lengths, kept.scale, kept.diagonal, kept.bottom_right,
+                                                      kept.mask_hides, kept.scores_type);
+        }
         return gradients;
     }
 };
 
 // Behind a dropout the probabilities as they were before it are not stored: the backward pass makes them again from the scores and the log-sum-exp.
 struct dropout_with_gradient : torch::autograd::Function<dropout_with_gradient> {
-    static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, at::Tensor const& scores, at::Tensor const& seed, double p,
-                                                  maybe_tensor const& mask, maybe_tensor const& bias, maybe_tensor const& lengths, double scale,
-                                                  maybe_int diagonal, bool bottom_right, bool mask_hides, c10::string_view empty, maybe_type out_dtype) {
+    static at::Tensor forward(torch::autograd::AutogradContext* context, at::Tensor const& scores, at::Tensor const& seed, double p,
+                              maybe_tensor const& mask, maybe_tensor const& bias, maybe_tensor const& lengths, double scale, maybe_int diagonal,
+                              bool bottom_right, bool mask_hides, c10::string_view empty, maybe_type out_dtype, at::Tensor* sums) {
         at::AutoDispatchBelowADInplaceOrView const below;
-        auto const [y, sums] = dropout_op().call(scores, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
-        context->mark_non_differentiable({sums});
-        context->save_for_backward({scores, sums, seed, value_of(mask), value_of(bias), value_of(lengths)});
+        at::Tensor y;
+        std::tie(y, *sums) = dropout_op().call(scores, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
+        context->save_for_backward({scores, *sums, seed, value_of(mask), value_of(bias), value_of(lengths)});
         context->saved_data["dropout_p"] = p;
         kept_numbers{scale, diagonal, bottom_right, mask_hides, scores.scalar_type()}.keep(context);
-        return {y, sums};
+        return y;
     }
 
     static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list const& incoming) {
-        constexpr size_t arguments = 12, scores_at = 0, bias_at = 4;  // of forward()
+        constexpr size_t arguments = 13, scores_at = 0, bias_at = 4;  // of forward()
         torch::autograd::variable_list gradients(arguments);
         if (!incoming[0].defined()) return gradients;
         auto const tensors = context->get_saved_variables();
@@ -221,9 +235,11 @@ struct dropout_with_gradient : torch::autograd::Function<dropout_with_gradient> 
             return dropout_backward_op().call(incoming[0], tensors[0], tensors[1], tensors[2], p, as_maybe(mask), as_maybe(bias), as_maybe(tensors[5]),
                                               kept.scale, kept.diagonal, kept.bottom_right, kept.mask_hides, type, of_bias);
         };
-        if (context->needs_input_grad(0)) gradients[scores_at] = run(false, kept.scores_type);
-        bool const bias_wants = bias.defined() && context->needs_input_grad(mask.defined() ? 3 : 2);
-        if (bias_wants) gradients[bias_at] = gradient_of_bias(bias, gradients[scores_at], kept, run);
+        bool const scores_want = context->needs_input_grad(0), bias_wants = bias.defined() && context->needs_input_grad(mask.defined() ? 3 : 2);
+        if (scores_want) gradients[scores_at] = run(false, kept.scores_type);
+        // What is added to a score has the gradient of the score, without the scale; where the bias repeats, the sum.
+        bool const is_same = scores_want && kept.scale == 1 && bias.scalar_type() == kept.scores_type;
+        if (bias_wants) gradients[bias_at] = at::sum_to(is_same ? gradients[scores_at] : run(true, bias.scalar_type()), bias.sym_sizes());
         return gradients;
     }
 };
@@ -231,7 +247,8 @@ struct dropout_with_gradient : torch::autograd::Function<dropout_with_gradient> 
 at::Tensor softmax(at::Tensor const& scores, maybe_tensor const& mask, maybe_tensor const& bias, maybe_tensor const& lengths, double scale,
                    maybe_int diagonal, bool bottom_right, bool mask_hides, c10::string_view empty, maybe_type out_dtype) {
     if (any_wants_gradient(scores, bias)) {
-        return softmax_with_gradient::apply(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype, false)[0];
+        return softmax_with_gradient::apply(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype,
+                                            static_cast<at::Tensor*>(nullptr));
     }
     at::AutoDispatchBelowADInplaceOrView const below;
     return softmax_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
@@ -241,8 +258,10 @@ std::tuple<at::Tensor, at::Tensor> softmax_lse(at::Tensor const& scores, maybe_t
                                                maybe_tensor const& lengths, double scale, maybe_int diagonal, bool bottom_right, bool mask_hides,
                                                c10::string_view empty, maybe_type out_dtype) {
     if (any_wants_gradient(scores, bias)) {
-        auto const results = softmax_with_gradient::apply(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype, true);
-        return {results[0], results[1]};
+        at::Tensor sums;
+        at::Tensor const y =
+            softmax_with_gradient::apply(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype, &sums);
+        return {y, sums};
     }
     at::AutoDispatchBelowADInplaceOrView const below;
     return softmax_lse_op().call(scores, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
@@ -252,8 +271,10 @@ std::tuple<at::Tensor, at::Tensor> softmax_dropout(at::Tensor const& scores, at:
                                                    maybe_tensor const& bias, maybe_tensor const& lengths, double scale, maybe_int diagonal,
                                                    bool bottom_right, bool mask_hides, c10::string_view empty, maybe_type out_dtype) {
     if (any_wants_gradient(scores, bias)) {
-        auto const results = dropout_with_gradient::apply(scores, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
-        return {results[0], results[1]};
+        at::Tensor sums;
+        at::Tensor const y =
+            dropout_with_gradient::apply(scores, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype, &sums);
+        return {y, sums};
     }
     at::AutoDispatchBelowADInplaceOrView const below;
     return dropout_op().call(scores, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, empty, out_dtype);
@@ -261,8 +282,8 @@ std::tuple<at::Tensor, at::Tensor> softmax_dropout(at::Tensor const& scores, at:
 
 // A gradient that says why it has none itself; run() gives it.
 struct gradient_without_gradient : torch::autograd::Function<gradient_without_gradient> {
-    static at::Tensor forward(torch::autograd::AutogradContext*, at::Tensor const&, at::Tensor const&, maybe_tensor const&,
-                              std::function<at::Tensor()> const& run) {
+    static torch::autograd::variable_list forward(torch::autograd::AutogradContext*, at::Tensor const&, at::Tensor const&, maybe_tensor const&,
+                                                  std::function<torch::autograd::variable_list()> const& run) {
         at::AutoDispatchBelowADInplaceOrView const below;
         return run();
     }
@@ -273,25 +294,37 @@ struct gradient_without_gradient : torch::autograd::Function<gradient_without_gr
 
 // grad, and what else the gradient is a function of.
 template <class Run>
-at::Tensor without_gradient(at::Tensor const& grad, at::Tensor const& from, maybe_tensor const& bias, Run const& run) {
-    if (any_wants_gradient(grad, from, bias)) return gradient_without_gradient::apply(grad, from, bias, std::function<at::Tensor()>(run));
+torch::autograd::variable_list without_gradient(at::Tensor const& grad, at::Tensor const& from, maybe_tensor const& bias, Run const& run) {
+    if (any_wants_gradient(grad, from, bias))
+        return gradient_without_gradient::apply(grad, from, bias, std::function<torch::autograd::variable_list()>(run));
     at::AutoDispatchBelowADInplaceOrView const below;
     return run();
 }
 
 at::Tensor softmax_backward(at::Tensor const& grad, at::Tensor const& probabilities, maybe_tensor const& mask, maybe_tensor const& bias,
                             maybe_tensor const& lengths, double scale, maybe_int diagonal, bool bottom_right, bool mask_hides, maybe_type out_dtype) {
-    return without_gradient(grad, probabilities, {}, [&] {
-        return backward_op().call(grad, probabilities, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, out_dtype);
+    return without_gradient(grad, probabilities, {}, [&]() -> torch::autograd::variable_list {
+        return {backward_op().call(grad, probabilities, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, out_dtype)};
+    })[0];
+}
+
+std::tuple<at::Tensor, at::Tensor> softmax_backward_with_bias(at::Tensor const& grad, at::Tensor const& probabilities, maybe_tensor const& mask,
+                                                              at::Tensor const& bias, maybe_tensor const& lengths, double scale, maybe_int diagonal,
+                                                              bool bottom_right, bool mask_hides, maybe_type out_dtype, bool of_scores) {
+    auto const results = without_gradient(grad, probabilities, {}, [&]() -> torch::autograd::variable_list {
+        auto const [dx, db] =
+            with_bias_op().call(grad, probabilities, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, out_dtype, of_scores);
+        return {dx, db};
     });
+    return {results[0], results[1]};
 }
 
 at::Tensor softmax_dropout_backward(at::Tensor const& grad, at::Tensor const& scores, at::Tensor const& lse, at::Tensor const& seed, double p,
                                     maybe_tensor const& mask, maybe_tensor const& bias, maybe_tensor const& lengths, double scale, maybe_int diagonal,
                                     bool bottom_right, bool mask_hides, maybe_type out_dtype, bool of_bias) {
-    return without_gradient(grad, scores, bias, [&] {
-        return dropout_backward_op().call(grad, scores, lse, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, out_dtype, of_bias);
-    });
+    return without_gradient(grad, scores, bias, [&]() -> torch::autograd::variable_list {
+        return {dropout_backward_op().call(grad, scores, lse, seed, p, mask, bias, lengths, scale, diagonal, bottom_right, mask_hides, out_dtype, of_bias)};
+    })[0];
 }
 
 // Autocast: whatever is not double comes out in autocast's type, which a product with values takes. Arithmetic is in float all the same.
@@ -334,6 +367,7 @@ TORCH_LIBRARY_IMPL(smx, Meta, m) {
     m.impl("scaled_mask_softmax", &smx_torch::meta_softmax);
     m.impl("scaled_mask_softmax_lse", &smx_torch::meta_softmax_lse);
     m.impl("scaled_mask_softmax_backward", &smx_torch::meta_backward);
+    m.impl("scaled_mask_softmax_backward_with_bias", &smx_torch::meta_backward_with_bias);
     m.impl("scaled_mask_softmax_dropout", &smx_torch::meta_dropout);
     m.impl("scaled_mask_softmax_dropout_backward", &smx_torch::meta_dropout_backward);
 }
@@ -342,6 +376,7 @@ TORCH_LIBRARY_IMPL(smx, Autograd, m) {
     m.impl("scaled_mask_softmax", &smx_torch::softmax);
     m.impl("scaled_mask_softmax_lse", &smx_torch::softmax_lse);
     m.impl("scaled_mask_softmax_backward", &smx_torch::softmax_backward);
+    m.impl("scaled_mask_softmax_backward_with_bias", &smx_torch::softmax_backward_with_bias);
     m.impl("scaled_mask_softmax_dropout", &smx_torch::softmax_dropout);
     m.impl("scaled_mask_softmax_dropout_backward", &smx_torch::softmax_dropout_backward);
 }

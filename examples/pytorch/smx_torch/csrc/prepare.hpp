@@ -126,8 +126,9 @@ inline dropout_parts prepared_dropout(at::Tensor const& seed, double p, at::Tens
     return {p, static_cast<smx::int64 const*>(kept.const_data_ptr())};
 }
 
-// The operators on one kind of device. Run is forward(forward_call), backward(backward_call), dropout(forward_call) and
-// dropout_backward(dropout_backward_call); they report what went wrong by require().
+// The operators on one kind of device. Run is forward(forward_call), backward(backward_call), backward_with_bias(backward_call), dropout(forward_call)
+// and dropout_backward(dropout_backward_call), which report what went wrong by require(); and is_filled_by(rows, bytes of each), which says whether
+// groups of lanes with one row each at a time keep all of the device busy.
 template <class Run>
 std::tuple<at::Tensor, at::Tensor> forward(Run const& run, at::Tensor const& scores, mask_arguments const& masks, double scale,
                                            c10::string_view empty, std::optional<at::ScalarType> out_dtype, bool wants_sums,
@@ -157,26 +158,73 @@ std::tuple<at::Tensor, at::Tensor> forward(Run const& run, at::Tensor const& sco
     return {y, sums};
 }
 
-template <class Run>
-at::Tensor backward(Run const& run, at::Tensor const& grad, at::Tensor const& probabilities, mask_arguments const& masks, double scale,
-                    std::optional<at::ScalarType> out_dtype) {
+inline void check_incoming(at::Tensor const& grad, at::Tensor const& probabilities) {
     TORCH_CHECK_VALUE(grad.sizes() == probabilities.sizes(), "smx: grad must have the shape of probabilities, ", probabilities.sizes(), ", was ",
                       grad.sizes());
     TORCH_CHECK_VALUE(grad.device() == probabilities.device(), "smx: grad must be on ", probabilities.device(), " as probabilities are, was on ",
                       grad.device());
-    backward_call call;
-    call.shape = extents_of(probabilities);
+}
+
+// A call without where its gradients go, and the tensors that must live until it is made.
+struct prepared_backward {
     at::Tensor y, dy;
-    call.probabilities = prepared_rows(probabilities, "probabilities", y);
-    call.incoming = prepared_rows(grad.to(probabilities.scalar_type()), "grad", dy);
-    prepared_masks const prepared(probabilities, call.shape, masks);
-    call.masks = prepared.parts;
-    call.scale = scale;
-    at::Tensor const dx = at::empty(grad.sizes(), probabilities.options().dtype(out_dtype.value_or(probabilities.scalar_type())));
-    call.gradients_type = element_of(dx, "out_dtype");
-    call.gradients = dx.mutable_data_ptr();
-    if (dx.numel() > 0) run.backward(call);
+    backward_call call;
+    prepared_masks masks;
+
+    prepared_backward(at::Tensor const& grad, at::Tensor const& probabilities, mask_arguments const& given, double scale)
+        : masks(probabilities, extents_of(probabilities), given) {
+        check_incoming(grad, probabilities);
+        call.shape = extents_of(probabilities);
+        call.probabilities = prepared_rows(probabilities, "probabilities", y);
+        call.incoming = prepared_rows(grad.to(probabilities.scalar_type()), "grad", dy);
+        call.masks = masks.parts;
+        call.scale = scale;
+    }
+
+    // Memory for the gradient of the scores.
+    at::Tensor gradients(at::Tensor const& probabilities, std::optional<at::ScalarType> type) {
+        at::Tensor const dx = at::empty(probabilities.sizes(), probabilities.options().dtype(type.value_or(probabilities.scalar_type())));
+        call.gradients_type = element_of(dx, "out_dtype");
+        call.gradients = dx.mutable_data_ptr();
+        return dx;
+    }
+};
+
+template <class Run>
+at::Tensor backward(Run const& run, at::Tensor const& grad, at::Tensor const& probabilities, mask_arguments const& masks, double scale,
+                    std::optional<at::ScalarType> out_dtype) {
+    prepared_backward ready(grad, probabilities, masks, scale);
+    at::Tensor const dx = ready.gradients(probabilities, out_dtype);
+    if (dx.numel() > 0) run.backward(ready.call);
     return dx;
+}
+
+// The gradient of the bias is that of the scores without the scale, summed over the axes that the bias repeats. One kernel gives both where numbers of
+// the bias are shared, so that sums in float take no more memory than gradients of the scores in half would, and it has rows enough for the device: one
+// group runs all that share a row of it. Otherwise, and for double, one kernel each, and a sum.
+template <class Run>
+std::tuple<at::Tensor, at::Tensor> backward_with_bias(Run const& run, at::Tensor const& grad, at::Tensor const& probabilities,
+                                                      mask_arguments const& masks, double scale, std::optional<at::ScalarType> out_dtype,
+                                                      bool of_scores) {
+    at::Tensor const& bias = *masks.bias;
+    prepared_backward ready(grad, probabilities, masks, scale);
+    backward_call& call = ready.call;
+    at::Tensor const dx = of_scores ? ready.gradients(probabilities, out_dtype) : at::empty({0}, probabilities.options());
+    if (probabilities.numel() == 0) return {dx, at::zeros_like(bias)};
+    smx::int64 const rows = bias.dim() == 0 ? 1 : bias.numel() / bias.size(-1), row_bytes = call.shape.keys * bytes_of(call.probabilities.type);
+    bool const is_double = call.probabilities.type == element::wide;
+    if (!is_double && 2 * bias.numel() <= probabilities.numel() && run.is_filled_by(rows, row_bytes)) {
+        at::Tensor kept;
+        at::Tensor const sums = at::empty(bias.sizes(), bias.options().dtype(at::kFloat));
+        call.bias_gradients = prepared(sums, probabilities, "bias", kept);
+        run.backward_with_bias(call);
+        return {dx, sums.to(bias.scalar_type())};
+    }
+    if (of_scores) run.backward(call);
+    bool const is_same = of_scores && scale == 1 && bias.scalar_type() == dx.scalar_type();
+    at::Tensor const each = is_same ? dx : backward(run, grad, probabilities, masks, 1, bias.scalar_type());
+    at::Tensor const sum = at::sum_to(each, bias.sizes());
+    return {dx, sum.is_same(dx) ? dx.clone() : sum};
 }
 
 template <class Run>

@@ -36,6 +36,26 @@ struct any_output {
     }
 };
 
+// The same, or nothing.
+struct maybe_output {
+    any_output output;
+
+    struct row {
+        any_output::row stored;
+
+        template <int Width, class Compute>
+        SMX_HD void store(int col, smx::pack<Compute, Width> const& values) const {
+            if (stored.start != nullptr) stored.template store<Width>(col, values);
+        }
+    };
+
+    SMX_HD row bind(smx::row_id id) const {
+        row bound{output.bind(id)};
+        if (output.data == nullptr) bound.stored.start = nullptr;
+        return bound;
+    }
+};
+
 // The same times a number.
 struct multiplied_output {
     any_output output;
@@ -89,6 +109,16 @@ smx::status run_backward(Place const& place, backward_call const& c) {
     auto const usual = [&](auto const& mask) { return place.backward(y, dy, factor, mask, smx::gradients(static_cast<Element*>(c.gradients))); };
     auto const any = [&](any_mask const& mask) { return place.backward(y, dy, factor, mask, any_output{c.gradients, c.gradients_type}); };
     return with_mask<Element>(c.masks, c.shape, c.gradients_type == type_of<Element>, usual, any);
+}
+
+// With the gradient of a bias there is the general mask alone.
+template <class Element, class Place>
+smx::status run_backward_with_bias(Place const& place, backward_call const& c) {
+    auto const y = smx::saved_probabilities(static_cast<Element const*>(c.probabilities.data), c.shape, c.probabilities.step);
+    auto const dy = smx::incoming_gradients(static_cast<Element const*>(c.incoming.data), c.incoming.step);
+    auto* const sums = static_cast<float*>(const_cast<void*>(c.bias_gradients.data));
+    return place.backward(y, dy, smx::fixed_scale(c.scale), any_mask(c.masks), maybe_output{{c.gradients, c.gradients_type}},
+                          smx::bias_gradients(sums, c.bias_gradients.step));
 }
 
 inline auto dropout_of(dropout_parts const& given) { return smx::dropout(given.probability, given.seed, given.seed + 1); }
