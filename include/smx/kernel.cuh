@@ -8,19 +8,19 @@ SMX_BEGIN_KERNELS
 
 namespace in_kernel {
 
-// The group of a thread of softmax_kernel.
-template <class Group>
+// The group of a thread of softmax_kernel, for values of at most Largest bytes.
+template <class Group, int Largest>
 struct group_made : Group {
     SMX_DEVICE explicit group_made(typename Group::storage& storage) : Group(storage) {}
 };
 // Groups without a row end, or stay with the others: none of a warp waits elsewhere.
-template <int Lanes>
-struct group_made<warp_group<Lanes>> : warp_group<Lanes> {
+template <int Lanes, int Largest>
+struct group_made<warp_group<Lanes>, Largest> : warp_group<Lanes> {
     SMX_DEVICE explicit group_made(typename warp_group<Lanes>::storage&) : warp_group<Lanes>(warp_group<Lanes>::in_step()) {}
 };
-template <int Threads, int Blocks>
-struct group_made<cluster_group<Threads, Blocks>> : cluster_group<Threads, Blocks> {
-    using base = cluster_group<Threads, Blocks>;
+template <int Threads, int Blocks, int Largest>
+struct group_made<cluster_group<Threads, Blocks>, Largest> : detail::cluster_lanes<Threads, Blocks, Largest> {
+    using base = detail::cluster_lanes<Threads, Blocks, Largest>;
     SMX_DEVICE explicit group_made(typename base::storage& storage) : base(storage, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)) {}
 };
 
@@ -31,9 +31,9 @@ SMX_HD constexpr int blocks_per_sm() {
 }
 
 // One that lets the next kernel start when it begins to load its row.
-template <class Group>
-struct group_of : group_made<Group> {
-    using group_made<Group>::group_made;
+template <class Group, class Compute>
+struct group_of : group_made<Group, 2 * int{sizeof(Compute)}> {
+    using group_made<Group, 2 * int{sizeof(Compute)}>::group_made;
     bool tells_next = true;
     SMX_DEVICE void loads_begin() const {
         if (tells_next) ptx::start_next_kernel();
@@ -49,7 +49,7 @@ struct group_of : group_made<Group> {
 template <class Kernel, class Operands>
 __global__ void __launch_bounds__(Kernel::threads, in_kernel::blocks_per_sm<Kernel, Operands>())
     softmax_kernel(Operands const SMX_GRID_CONSTANT o) {
-    using group_type = typename Kernel::group;
+    using group_type = in_kernel::group_of<typename Kernel::group, typename Operands::compute>;
     extern __shared__ __align__(128) unsigned char smx_dynamic_shared[];
     __shared__ typename group_type::storage storage;
     __shared__ uint64 barrier;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(Kernel::threads, in_kernel::blocks_per_sm<Kern
             unsigned const index = (Kernel::blocks > 1 ? blockIdx.y : blockIdx.x) * Kernel::rows_per_block + static_cast<unsigned>(group);
             if (index >= o.whole.count) return;
             if (o.whole.starts_early) ptx::wait_for_previous_kernel();
-            in_kernel::group_of<group_type> g(storage);
+            group_type g(storage);
             g.tells_next = o.whole.starts_early;
             smx::run_whole_row<typename Kernel::template tile_of<Operands>>(g, o, index);
             return;
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(Kernel::threads, in_kernel::blocks_per_sm<Kern
     int64 const first = block * Kernel::rows_per_block;
     if (first >= o.rows.count()) return;  // the whole block or cluster, and later a whole group, leaves: none waits for it
     ptx::wait_for_previous_kernel();
-    in_kernel::group_of<group_type> g(storage);
+    group_type g(storage);
     Kernel::run(g, o, first, group, smx_dynamic_shared, &barrier);
 }
 

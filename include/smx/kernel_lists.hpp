@@ -130,12 +130,14 @@ struct block_rows<8> {
                              resident<block_group<192>, 8, 8>, compact<block_group<320>, 8, 7>>;
 };
 template <int Vec>
+using read_twice = kernel_list<chunked_online<block_group<512>, Vec, 4>>;
+template <int Vec>
 struct any_rows {
-    using type = kernel_list<chunked_staged<block_group<512>, Vec, 4>, chunked_online<block_group<512>, Vec, 4>>;
+    using type = typename joined_lists<kernel_list<chunked_staged<block_group<512>, Vec, 4>>, read_twice<Vec>>::type;
 };
 template <>
 struct any_rows<8> {  // H200, half: 40000 columns staged 0.61 of copy, 100000 columns read twice 0.64
-    using type = kernel_list<chunked_online<block_group<512>, 8, 4>>;
+    using type = read_twice<8>;
 };
 
 // Short rows without a mask, and uneven ones, on an H200: half 7, 9, 12, 17, 24, 31, 50, 65, 100, 127, 129, 191 and 257 columns 0.98, 0.98, 0.97, 1.00,
@@ -169,16 +171,18 @@ constexpr rows_seen seen_as = mask_tests<Seen> != mask_biases<Seen> && spans_row
 // fastest in sweeps on an H200 (bench/tune); bench/bars says what each reaches.
 template <int Vec, rows_seen Rows>
 struct automatic_list {
-    // What is in flight decides: 130 to 200 KB an SM, in clusters that fill the 16 SMs of a GPC. H200, half: 40000, 65536, 100000 and 131072 columns
-    // 0.97; 200000, 262144, 300000 and 524288 0.95 (registers alone: 0.93, 0.95, 0.84 and 0.90); 1048576 and 1200000 0.87 and 0.82.
-    // Float: 131072 and 262144 columns 0.98 and 0.94 (256 lanes, deep: 0.96 and 0.92).
-    using second = chosen_type<Vec == 8, deep<cluster_group<256, 16>, Vec, 8, 13>, fitted<compact<cluster_group<256, 16>, Vec, 8>>>;
+    // What is in flight decides: 130 to 200 KB an SM, in clusters that fill the 16 SMs of a GPC. Packs on their way to registers take room in the L1,
+    // which has what shared memory leaves of 256 KB: 1048576 columns of half 0.93 of copy, with 196 KB of them as shared memory 0.76.
+    // H200, half: 40000, 65536, 100000 and 131072 columns 0.97; 200000, 262144, 300000 and 524288 0.96 (registers alone: 0.93, 0.95, 0.84 and 0.90);
+    // 800000, 1048576 and 1200000 0.88, 0.93 and 0.85. Float: 131072 columns 0.98 (deep: 0.965), 200000, 262144, 300000, 400000, 524288 and 600000
+    // 0.96, 0.96, 0.956, 0.92, 0.94 and 0.86.
     using first = fitted<compact<cluster_group<128, 16>, Vec, 8>>;
-    using clusters = kernel_list<chosen_type<Vec == 8, first, with_whole_rows<first>>, second, deep<cluster_group<512, 16>, Vec, 8, 13>>;
+    using deep_ones = kernel_list<deep<cluster_group<256, 16>, Vec, 8, 13>, deep<cluster_group<512, 16>, Vec, 8, 13>>;
+    using clusters = typename joined_lists<chosen_type<Vec == 8, kernel_list<first>, kernel_list<with_whole_rows<first>, fitted<compact<cluster_group<256, 16>, Vec, 8>>>>, deep_ones>::type;
     using without_clusters = kernel_list<compact<block_group<512>, Vec, 8>>;
     using short_ones = typename short_rows<Vec>::template list<with_whole_rows<resident<warp_group<8>, Vec, 2>>>;
     using type = typename joined_lists<typename few_rows<Vec>::template list<resident<warp_group<8>, Vec, 2>>, typename plain_uneven<Vec>::type, short_ones, typename plain_uneven<Vec>::after_short,
-                                       typename plain_middle<Vec>::type, typename block_rows<Vec>::type, clusters, without_clusters, typename any_rows<Vec>::type>::type;
+                                       typename plain_middle<Vec>::type, typename block_rows<Vec>::type, clusters, without_clusters, read_twice<Vec>>::type;
 };
 template <int Vec, class LongRows, class Lanes128 = resident<block_group<128>, Vec, 4>, class MiddleRows = typename middle_rows<Vec>::type>
 using masked_rows = typename joined_lists<typename few_rows<Vec>::template list<>, typename short_rows<Vec>::type, MiddleRows, kernel_list<Lanes128>, LongRows,

@@ -40,7 +40,8 @@ struct compact : detail::in_registers<Group, Vec, Packs, Threads, body_kind::com
     using plain = compact;
 };
 
-// The row waits as in a compact kernel, Packs a lane, and what is left of it behind the registers in shared memory, up to Behind packs a lane.
+// The row waits as it is stored, of any type, where nothing is added to it: Packs a lane in registers, and what is left of it behind them in shared memory, up to
+// Behind packs a lane.
 template <class Group, int Vec, int Packs, int Behind>
 struct deep : detail::in_registers<Group, Vec, Packs, detail::usual_threads<Group>, body_kind::deep, Behind> {
     using plain = deep;

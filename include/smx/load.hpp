@@ -57,7 +57,6 @@ SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhi
     }
     take_packs(packs, t, source);
 #endif
-    if constexpr (Tile::behind_packs > 0) wait_for_copies();
 }
 
 // A span, with nothing to be read beside it.

@@ -208,6 +208,12 @@ SMX_HD void wait_for_copies() {
     ptx::wait_for_copies();
 #endif
 }
+// The same when a sum of weights has been worked out.
+SMX_HD void wait_for_copies_after([[maybe_unused]] float sum) {
+#if SMX_ARCH >= 900
+    ptx::wait_for_copies_after(sum);
+#endif
+}
 }  // namespace detail
 
 SMX_END

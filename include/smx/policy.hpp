@@ -170,15 +170,19 @@ struct kernel_type {
     // Of a row in few registers what is hidden is computed too: jumps cost as much, and keep the compiler from overlapping packs.
     static constexpr hidden_packs parts_as = holds_row(Body) && Vec * Packs <= 32 ? hidden_packs::computed : hidden_packs::skipped;
     // Stored: what the registers hold of a score, Compute or what it is stored as.
-    template <class Compute, class Seen, hidden_packs Parts = parts_as, class Stored = Compute, exponent Exponent = exponent::of_difference, bool Logarithms = false>
+    template <class Compute, class Seen, hidden_packs Parts = parts_as, class Stored = Compute, exponent Exponent = exponent::of_difference, bool Logarithms = false,
+              bool AsStored = !same_type<Stored, Compute>>
     using tile_type = tile<lanes_per_slice, Vec, Packs, Compute,
-                           Body == body_kind::online || Logarithms ? kept::scores : same_type<Stored, Compute> ? kept::weights : kept::stored,
+                           Body == body_kind::online || Logarithms ? kept::scores : AsStored ? kept::stored : kept::weights,
                            spans_row<Seen> ? hidden_packs::all_or_none : Parts, mask_biases<Seen> ? product::until_biased : product::until_weighed, Stored,
                            row_ends::single, Exponent, Behind>;
     template <class Operands>
     static constexpr bool logarithms_of = wants_logarithms<typename Operands::output_type>;
     template <class Operands>
     using held_of = chosen_type<keeps_stored(Body), typename Operands::stored_type, typename Operands::compute>;
+    // What waits behind the registers is read once for the sum and once for the store, and never written.
+    template <class Operands>
+    static constexpr bool as_stored = sizeof(held_of<Operands>) < sizeof(typename Operands::compute) || (Behind > 0 && Operands::waits_as_stored);
     // Masks that test, of rows seen in part, are bound by their instructions. A chunk that waits keeps its maximum, and no more.
     template <class Operands, class Seen = typename Operands::seen_type>
     static constexpr exponent exponent_of =
@@ -187,7 +191,7 @@ struct kernel_type {
             : exponent::of_difference;
     template <class Operands, class Compute = typename Operands::compute, class Seen = typename Operands::seen_type>
     using tile_of = chosen_type<is_backward<Operands>, tile<lanes_per_slice, Vec, Packs, Compute, kept::terms, spans_row<Seen> ? hidden_packs::all_or_none : parts_as, product::until_weighed, held_of<Operands>>,
-                                tile_type<Compute, Seen, parts_as, held_of<Operands>, exponent_of<Operands>, logarithms_of<Operands>>>;
+                                tile_type<Compute, Seen, parts_as, held_of<Operands>, exponent_of<Operands>, logarithms_of<Operands>, as_stored<Operands>>>;
     template <class Operands>  // of a column, in the registers
     static constexpr int held_bytes =
         int{sizeof(held_of<Operands>)} * numbers_held<Operands> + int{sizeof(typename Operands::compute)} * numbers_added<Operands>;

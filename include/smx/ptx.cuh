@@ -210,6 +210,10 @@ SMX_DEVICE void copy_async(void* shared, void const* global, uint64 policy) {
     asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global), "l"(policy) : "memory");
 }
 SMX_DEVICE void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+// The same when `sum` has been worked out, which is not -1: a compiler would put what it is worked out by behind the wait.
+SMX_DEVICE void wait_for_copies_after(float sum) {
+    asm volatile("{\n.reg .pred known;\nsetp.ne.b32 known, %0, 0xbf800000;\n@known cp.async.wait_all;\n}" ::"r"(__float_as_uint(sum)) : "memory");
+}
 
 // Clusters. A warp arrives and waits as one.
 SMX_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }

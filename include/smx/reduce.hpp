@@ -57,21 +57,26 @@ SMX_HD Compute folded(pack<Compute, Width> values, Op op) {
 
 namespace detail {
 // The largest scores of a lane, one for each place in a pack: independent, and what a compiler can vectorise.
-template <class Tile>
+template <packs_in Where, class Tile>
 SMX_HD auto tops_of(Tile& t) {
     using compute = typename Tile::compute;
     if constexpr (Tile::is_stored) {
         auto tops = hidden_scores<typename Tile::held_pack>();
-        t.for_live_packs([&](int, typename Tile::held_pack& scores) { tops = larger(tops, scores); });
+        t.template for_live_packs<Where>([&](int, typename Tile::held_pack& scores) { tops = larger(tops, scores); });
         return widen<compute>(tops);
     } else {
         pack<compute, Tile::vec> tops = filled_pack<Tile::vec>(neg_inf<compute>());
-        t.for_live_packs([&](int p, typename Tile::held_pack& scores) {
+        t.template for_live_packs<Where>([&](int p, typename Tile::held_pack& scores) {
             SMX_UNROLL
             for (int i = 0; i < Tile::vec; ++i) tops[i] = Tile::begins_with(p) ? scores[i] : raised(tops[i], scores[i]);
         });
         return tops;
     }
+}
+template <packs_in Where, class Tile>
+SMX_HD auto largest_of(Tile& t) {
+    using compute = typename Tile::compute;
+    return folded(detail::tops_of<Where>(t), [](compute top, compute next) { return raised(top, next); });
 }
 
 struct nobody {};
@@ -81,6 +86,48 @@ template <class Group, class = void>
 inline constexpr bool asks_ahead = false;
 template <class Group>
 inline constexpr bool asks_ahead<Group, always_void<decltype(&Group::ask_ahead)>> = true;
+
+// The sum of the weights of a lane; a tile that keeps weights holds them afterwards.
+template <packs_in Where, class Tile, class Weigh, class Group>
+SMX_HD auto sum_of(Tile& t, Weigh const& weigh, [[maybe_unused]] Group const& g) {
+    using compute = typename Tile::compute;
+    pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
+    t.template for_live_packs<Where>([&](int p, typename Tile::held_pack& held) {
+        if constexpr (asks_ahead<Group>) g.ask_ahead(t.map.end, p * Tile::vec, Tile::vec);
+        auto const& scores = widen<compute>(held);
+        SMX_UNROLL
+        for (int i = 0; i < Tile::vec; ++i) {
+            compute const w = weigh(scores[i]);
+            sums[i] = Tile::begins_with(p) ? w : sums[i] + w;
+            if constexpr (Tile::keeps == kept::weights) held[i] = w;
+        }
+    });
+    return folded(sums, plus());
+}
+
+// What lane_statistics says of the packs of a tile that holds what is stored, with a factor that waits.
+// Source    as of merge(): here the next set is one pack, whose weights are made for the maximum of both
+template <class Weighing, class Tile, class Group>
+SMX_HD auto statistics_in_turn(Tile& t, typename Tile::compute factor, Group const& g) {
+    using compute = typename Tile::compute;
+    statistics<compute> all;
+    all.max = detail::largest_of<packs_in::registers>(t);
+    Weighing const first(all.max, factor);
+    all.sum = detail::sum_of<packs_in::registers>(t, first, g) * first.rest(all.max);
+    detail::wait_for_copies_after(static_cast<float>(all.sum));
+    t.template for_live_packs<packs_in::behind>([&](int, typename Tile::held_pack& held) {
+        auto const& scores = widen<compute>(held);
+        compute const max = raised(all.max, folded(scores, [](compute top, compute next) { return raised(top, next); }));
+        Weighing const weigh(max, factor);
+        pack<compute, Tile::vec> weights;
+        SMX_UNROLL
+        for (int i = 0; i < Tile::vec; ++i) weights[i] = weigh(scores[i]);
+        compute const rest = weigh.rest(max), before = max == all.max ? compute(1) : weigh(all.max) * rest;
+        all.sum = all.sum * before + folded(weights, plus()) * rest;
+        all.max = max;
+    });
+    return all;
+}
 }  // namespace detail
 
 namespace detail {
@@ -101,30 +148,31 @@ SMX_HD void forget_widened([[maybe_unused]] Tile& t) {
 template <class Tile, class Group = detail::nobody>
 SMX_HD statistics<typename Tile::compute> lane_statistics(Tile& t, Group const& g = {}) {
     using compute = typename Tile::compute;
+    using weighing_type = weighing<compute, Tile::exponents>;
     int const edges = t.edges_to_visit();
     bool const has_edges = t.has_edges();
-    (void)g;
+    constexpr bool keeps_weights = Tile::keeps != kept::scores;
+    compute const factor = keeps_weights ? t.factor : compute(1);
 
-    compute max = folded(detail::tops_of(t), [](compute top, compute next) { return raised(top, next); });
+    // Packs behind the registers come later: those in registers are summed up meanwhile, then each of the others as it is read, which is once.
+    constexpr bool in_turn = Tile::behind_packs > 0 && Tile::is_stored;
+    [[maybe_unused]] statistics<compute> packs;
+    if constexpr (in_turn) packs = detail::statistics_in_turn<weighing_type>(t, factor, g);
+
+    compute max = packs.max;
+    if constexpr (!in_turn) max = detail::largest_of<packs_in::all>(t);
     if (has_edges) {
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) max = raised(max, t.edge[i]);
     }
 
-    constexpr bool keeps_weights = Tile::keeps != kept::scores;
-    weighing<compute, Tile::exponents> const weigh(max, keeps_weights ? t.factor : compute(1));
-    pack<compute, Tile::vec> sums = filled_pack<Tile::vec>(compute(0));
-    t.for_live_packs([&](int p, typename Tile::held_pack& held) {
-        if constexpr (detail::asks_ahead<Group>) g.ask_ahead(t.map.end, p * Tile::vec, Tile::vec);
-        auto const& scores = widen<compute>(held);
-        SMX_UNROLL
-        for (int i = 0; i < Tile::vec; ++i) {
-            compute const w = weigh(scores[i]);
-            sums[i] = Tile::begins_with(p) ? w : sums[i] + w;
-            if constexpr (Tile::keeps == kept::weights) held[i] = w;
-        }
-    });
-    compute sum = folded(sums, plus());
+    weighing_type const weigh(max, factor);
+    compute sum;
+    if constexpr (in_turn) {
+        sum = packs.sum * weigh(packs.max);
+    } else {
+        sum = detail::sum_of<packs_in::all>(t, weigh, g);
+    }
     if (has_edges) {
         SMX_UNROLL
         for (int i = 0; i < edges; ++i) {

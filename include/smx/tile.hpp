@@ -1,6 +1,7 @@
 // A tile: what one lane holds of a row, and which column each of its slots is.
 #pragma once
 #include "column_map.hpp"
+#include "memory.hpp"
 #include "pack.hpp"
 #include "weighing.hpp"
 
@@ -17,7 +18,7 @@ struct tile {
     static_assert(Lanes >= 1 && Packs >= 1 && Packs <= (Ends == row_ends::in_packs ? 1024 : 32), "a tile has at least one lane, and 1 to 32 packs a lane");
     static_assert(Behind == 0 || (Packs + Behind <= 32 && Ends == row_ends::single && (Kept == kept::weights || Kept == kept::stored)),
                   "with packs behind the registers a lane has at most 32, and keeps weights or what is stored (logarithms: write resident or chunked_online)");
-    static_assert(Kept == kept::terms || (Kept == kept::stored) == !same_type<Stored, Compute>, "a tile with kept::stored, and no other, names what is stored");
+    static_assert(Kept == kept::terms || Kept == kept::stored || same_type<Stored, Compute>, "a tile that names what is stored holds it: write kept::stored");
     static_assert((Kept != kept::stored && Kept != kept::terms) || Product != product::until_biased, "biased scores are not stored ones: write kept::weights");
     using compute = Compute;
     static constexpr int lanes = Lanes;
@@ -37,7 +38,7 @@ struct tile {
     static constexpr int packs_per_stripe = Vec >= 4 || !skips || Behind > 0 ? 1 : 8 / Vec < Packs ? 8 / Vec : Packs;
     static constexpr int stripes = (Packs + packs_per_stripe - 1) / packs_per_stripe;
     static constexpr bool in_stripes = packs_per_stripe > 1;
-    static constexpr bool is_stored = !same_type<Stored, Compute>;
+    static constexpr bool is_stored = Kept == kept::stored || !same_type<Stored, Compute>;
     static constexpr exponent exponents = Exponent;
     using held_pack = chosen_type<is_stored, detail::raw_pack<Stored, Vec>, pack<Compute, Vec>>;
 
@@ -116,10 +117,11 @@ struct tile {
             if (stripe * packs_per_stripe + i < in_use) visit(stripe * packs_per_stripe + i);
         }
     }
-    // Calls visit(p, pack) for every pack behind the registers that the part fills.
-    template <class Visit>
+    // Calls visit(p, pack) for every pack behind the registers that the part fills. Waits: once all that was copied there has come.
+    template <bool Waits = true, class Visit>
     SMX_HD void for_packs_behind(Visit const& visit) const {
         if constexpr (Behind > 0) {
+            if constexpr (Waits) detail::wait_for_copies();
             int const in_part = (whole_packs(map.last - map.first) + Lanes - 1) / Lanes;
             SMX_KEEP_LOOP
             for (int p = Packs; p < in_part; ++p) visit(p, behind[(p - Packs) * Lanes]);
@@ -136,12 +138,10 @@ struct tile {
         }
     }
     // Calls visit(p, pack) for every pack that can be visible to some lane.
-    template <class Visit>
+    template <packs_in Where = packs_in::all, class Visit>
     SMX_HD void for_live_packs(Visit const& visit) {
-        for_live_registers([&](int p) { visit(p, middle[p]); });
-        for_packs_behind([&](int p, held_pack& held) {
-            if (is_live(p)) visit(p, held);
-        });
+        if constexpr (Where != packs_in::behind) for_live_registers([&](int p) { visit(p, middle[p]); });
+        if constexpr (Where != packs_in::registers) for_packs_behind([&](int p, held_pack& held) { if (is_live(p)) visit(p, held); });
     }
 
     // Calls visit(p, exists) for every pack in registers, visible or not.

@@ -22,9 +22,12 @@ enum class kept {
     scores,   // what it held before: any normalisation can follow
     weights,  // exp(score - max), max over the lane's own slots: half the exponentials, and the scale is folded into them; for softmax alone
     stored,   // packs of scores as they lie in memory, for more columns in the registers: the same weights, worked out for the sum and again for
-              // the store; for softmax of 16-bit scores without biases
+              // the store; for softmax of tensors without biases
     terms,    // numbers that are multiplied and added up, as of a gradient, or what is stored of them: what is not loaded is 0
 };
+
+// Where the packs of a tile are that a step is about.
+enum class packs_in { all, registers, behind };
 
 // How a GPU works out the exponent of a weight in float.
 enum class exponent {

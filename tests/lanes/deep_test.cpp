@@ -18,6 +18,8 @@ constexpr smx::kept stored = smx::kept::stored, weights = smx::kept::weights;
 
 TEST(deep, one_lane) { sweep_masks<stored, 3, smx::tile<1, 8, 4>, smx::half, smx::half>(); }
 TEST(deep, two_lanes) { sweep_masks<stored, 9, smx::tile<2, 4, 1>, smx::bfloat16, smx::half>(); }
+TEST(deep, eight_lanes_of_floats) { sweep_masks<stored, 4, smx::tile<8, 4, 2>, float, float>(); }
+TEST(deep, four_lanes_of_doubles) { sweep_masks<stored, 5, smx::tile<4, 4, 2, double>, double, double>(); }
 TEST(deep, eight_lanes_of_weights) { sweep_masks<weights, 4, smx::tile<8, 4, 2>, float, float>(); }
 // A lane that reads a pack which another one brings shows in one of the two orders.
 TEST(deep, lanes_in_the_other_order) {

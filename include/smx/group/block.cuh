@@ -4,24 +4,23 @@
 
 SMX_BEGIN
 
-// Requires  blockDim.x == Threads, one-dimensional; Threads a multiple of 32, 64 to 1024
-// Callers   all threads of the block, convergent
-// Storage   __shared__, one group object a storage a kernel: a second one would start the alternating buffers again and race
-// Cost      one barrier a reduction
-template <int Threads>
-class block_group {
+namespace detail {
+
+// A block_group for values of at most Largest bytes.
+template <int Threads, int Largest>
+class block_lanes {
 public:
     static_assert(Threads >= 64 && Threads <= 1024 && Threads % 32 == 0,
                   "a block_group has 64 to 1024 threads, a multiple of 32: use warp_group for 32 and less");
     static constexpr int size = Threads;
     static constexpr int warps = Threads / 32;
-    static constexpr int largest_value = 2 * sizeof(double);
+    static constexpr int largest_value = Largest;
     // Two buffers in turn: a lane that is already in the next reduction cannot overwrite what a slower one still reads.
     struct storage {
         alignas(16) unsigned char partials[2][warps][largest_value];
     };
 
-    SMX_DEVICE explicit block_group(storage& memory) : memory_(memory) {}
+    SMX_DEVICE explicit block_lanes(storage& memory) : memory_(memory) {}
 
     SMX_DEVICE int rank() const { return static_cast<int>(threadIdx.x); }
     SMX_DEVICE void sync() const { __syncthreads(); }
@@ -53,7 +52,7 @@ public:
 private:
     template <class Value>
     SMX_DEVICE Value const* publish(Value value) {
-        static_assert(sizeof(Value) <= largest_value, "a block_group reduces values of up to 16 bytes");
+        static_assert(int{sizeof(Value)} <= Largest, "a block_group reduces values of up to 16 bytes");
         Value* const partials = reinterpret_cast<Value*>(memory_.partials[turn_]);
         turn_ ^= 1;
         if (threadIdx.x % 32 == 0) partials[threadIdx.x / 32] = value;
@@ -63,6 +62,18 @@ private:
 
     storage& memory_;
     int turn_ = 0;
+};
+
+}  // namespace detail
+
+// Requires  blockDim.x == Threads, one-dimensional; Threads a multiple of 32, 64 to 1024
+// Callers   all threads of the block, convergent
+// Storage   __shared__, one group object a storage a kernel: a second one would start the alternating buffers again and race
+// Cost      one barrier a reduction
+template <int Threads>
+class block_group : public detail::block_lanes<Threads, 2 * int{sizeof(double)}> {
+public:
+    using detail::block_lanes<Threads, 2 * int{sizeof(double)}>::block_lanes;
 };
 
 SMX_END

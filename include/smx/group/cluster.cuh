@@ -5,6 +5,8 @@
 
 SMX_BEGIN
 
+namespace detail {
+
 // The row is shared out twice: a slice to each block, and a slice to the lanes of its block, which is what a tile is made for.
 //
 // Requires  a launch in clusters of at most Blocks along x; blockDim.x == Threads, one-dimensional. Code for less than 9.0 traps.
@@ -21,23 +23,24 @@ SMX_BEGIN
 // - A message may be counted before this block says what it expects: the phase still lacks the arrival that says so.
 // - A block ends after it has all messages to it: none arrives at a block that has gone. Its own may still be under way then: they carry
 //   their values with them and go to blocks that wait for them. So the end needs no barrier of the cluster.
-template <int Threads, int Blocks>
-class cluster_group {
+// Largest: that a value has in bytes. Two blocks on an SM have little room beside the packs behind their registers.
+template <int Threads, int Blocks, int Largest>
+class cluster_lanes {
 public:
     static_assert(Blocks >= 2 && Blocks <= 16, "a cluster_group has at most 2 to 16 blocks: use block_group for one");
     static constexpr int size = Threads;
     static constexpr int blocks = Blocks;
-    static constexpr int largest_value = block_group<Threads>::largest_value;
+    static constexpr int largest_value = Largest;
     struct storage {
-        typename block_group<Threads>::storage block;
+        typename block_lanes<Threads, Largest>::storage block;
         alignas(16) unsigned char partials[2][Blocks][largest_value];
         uint64 arrived[2];
     };
 
-    SMX_DEVICE explicit cluster_group(storage& memory) : cluster_group(memory, ptx::cluster_block(), ptx::cluster_blocks()) {}
+    SMX_DEVICE explicit cluster_lanes(storage& memory) : cluster_lanes(memory, ptx::cluster_block(), ptx::cluster_blocks()) {}
 
     // Where the caller knows the place of this block in its cluster and the blocks of that, which take time to ask for.
-    SMX_DEVICE cluster_group(storage& memory, int slice, int slices) : memory_(memory), block_(memory.block), slice_(slice), slices_(slices) {}
+    SMX_DEVICE cluster_lanes(storage& memory, int slice, int slices) : memory_(memory), block_(memory.block), slice_(slice), slices_(slices) {}
 
     SMX_DEVICE int rank() const { return block_.rank(); }
     SMX_DEVICE int slices() const { return slices_; }
@@ -78,7 +81,7 @@ public:
     }
 
     // The levels of a reduction, as a block_group's: first the block, so that a pair of blocks needs one message and not one a warp.
-    SMX_DEVICE block_group<Threads>& part() { return block_; }
+    SMX_DEVICE block_lanes<Threads, Largest>& part() { return block_; }
     using warp_of_blocks = warp_group<(Blocks <= 2 ? 2 : Blocks <= 4 ? 4 : Blocks <= 8 ? 8 : 16)>;
     SMX_DEVICE warp_of_blocks across() const { return warp_of_blocks::in_step(); }
 
@@ -105,7 +108,8 @@ private:
     // The block's value to all blocks, itself too; gives the set of partials that then holds all of theirs.
     template <class Value>
     SMX_DEVICE int send([[maybe_unused]] Value value) {
-        static_assert(sizeof(Value) == 4 || sizeof(Value) == 8 || sizeof(Value) == 16, "a cluster_group reduces values of 4, 8 or 16 bytes");
+        static_assert((sizeof(Value) == 4 || sizeof(Value) == 8 || sizeof(Value) == 16) && int{sizeof(Value)} <= Largest,
+                      "a cluster_group reduces values of 4, 8 or 16 bytes");
         meet();
         int const turn = reductions_ % 2;
 #if SMX_ARCH >= 900
@@ -138,10 +142,19 @@ private:
     }
 
     storage& memory_;
-    block_group<Threads> block_;
+    block_lanes<Threads, Largest> block_;
     int slice_, slices_;
     int reductions_ = 0;
     bool arrived_ = false, met_ = false;
+};
+
+}  // namespace detail
+
+// See detail::cluster_lanes.
+template <int Threads, int Blocks>
+class cluster_group : public detail::cluster_lanes<Threads, Blocks, 2 * int{sizeof(double)}> {
+public:
+    using detail::cluster_lanes<Threads, Blocks, 2 * int{sizeof(double)}>::cluster_lanes;
 };
 
 SMX_END
