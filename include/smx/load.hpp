@@ -17,7 +17,7 @@ template <class Tile, class Source, class Meanwhile>
 SMX_HD void load_covered(Tile& t, Source const& source, Meanwhile const& meanwhile) {
     constexpr int vec = Tile::vec;
     static_assert(!Tile::is_stored || loads_zeros<Tile> || has_neg_inf<Source, vec>,
-                  "a tile with kept::stored is for rows that have neg_inf<Width>(), as tensors of halves and bfloat16s do: write kept::weights");
+                  "a tile with kept::stored is for rows that have neg_inf<Width>(), as tensors do: write kept::weights");
     if constexpr (Tile::behind_packs > 0) bring_behind(t, source);
 #if !SMX_DEVICE_CODE
     meanwhile();
