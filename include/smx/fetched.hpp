@@ -53,13 +53,13 @@ struct stored_element<Input, always_void<typename Input::element>> {
 template <class Input>
 using stored_of = typename stored_element<Input>::type;
 
-// Whether rows of an input give what is stored, of any size, and know what of it is -inf.
-template <class Input, class = void>
-inline constexpr bool gives_stored = false;
+// Whether the rows of an input lie in memory as the numbers to compute with.
+template <class Row>
+inline constexpr bool lies_as_numbers = false;
+template <class Element, traffic Traffic>
+inline constexpr bool lies_as_numbers<memory_input_row<Element, Traffic>> = same_type<Element, compute_of<Element>>;
 template <class Input>
-inline constexpr bool gives_stored<Input, always_void<typename Input::element>> =
-    same_type<decltype(some<decltype(input_row(some<Input>(), row_id()))>().template fetch<1>(0)), raw_pack<typename Input::element, 1>> &&
-    has_neg_inf<decltype(input_row(some<Input>(), row_id())), 1> && same_type<typename Input::compute, compute_of<typename Input::element>>;
+inline constexpr bool gives_numbers = lies_as_numbers<decltype(input_row(some<Input>(), row_id()))>;
 
 // A row that can bring a pack to shared memory as it is stored, for the lane that asks for it, has copy<Width>(target, col).
 template <class Row, int Width, class = void>
@@ -72,7 +72,7 @@ template <class Tile, class Source>
 SMX_HD void bring_behind(Tile& t, Source const& source) {
     constexpr int vec = Tile::vec;
     using stored = decltype(source.template fetch<vec>(0));
-    t.template for_packs_behind<false>([&](int p, typename Tile::held_pack& held) {
+    t.template for_packs_behind<copies::on_the_way>([&](int p, typename Tile::held_pack& held) {
         int const col = t.pack_column(p);
         if constexpr (copies_packs<Source, vec> && (Tile::is_stored || same_type<stored, raw_pack<typename Tile::compute, vec>>)) {
             if (t.touches_seen(p)) {

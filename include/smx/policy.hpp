@@ -180,7 +180,7 @@ struct kernel_type {
     static constexpr bool logarithms_of = wants_logarithms<typename Operands::output_type>;
     template <class Operands>
     using held_of = chosen_type<keeps_stored(Body), typename Operands::stored_type, typename Operands::compute>;
-    // What waits behind the registers is read once for the sum and once for the store, and never written.
+    // What waits behind the registers, of rows that nothing is added to, is read once for the sum and once for the store.
     template <class Operands>
     static constexpr bool as_stored = sizeof(held_of<Operands>) < sizeof(typename Operands::compute) || (Behind > 0 && Operands::waits_as_stored);
     // Masks that test, of rows seen in part, are bound by their instructions. A chunk that waits keeps its maximum, and no more.

@@ -117,7 +117,7 @@ SMX_HD auto statistics_in_turn(Tile& t, typename Tile::compute factor, Group con
     detail::wait_for_copies_after(static_cast<float>(all.sum));
     t.template for_live_packs<packs_in::behind>([&](int, typename Tile::held_pack& held) {
         auto const& scores = widen<compute>(held);
-        compute const max = raised(all.max, folded(scores, [](compute top, compute next) { return raised(top, next); }));
+        compute const max = raised(all.max, folded(scores, maximum()));
         Weighing const weigh(max, factor);
         pack<compute, Tile::vec> weights;
         SMX_UNROLL

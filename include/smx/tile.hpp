@@ -117,11 +117,11 @@ struct tile {
             if (stripe * packs_per_stripe + i < in_use) visit(stripe * packs_per_stripe + i);
         }
     }
-    // Calls visit(p, pack) for every pack behind the registers that the part fills. Waits: once all that was copied there has come.
-    template <bool Waits = true, class Visit>
+    // Calls visit(p, pack) for every pack behind the registers that the part fills; waits for copies that must be there.
+    template <copies Copies = copies::there, class Visit>
     SMX_HD void for_packs_behind(Visit const& visit) const {
         if constexpr (Behind > 0) {
-            if constexpr (Waits) detail::wait_for_copies();
+            if constexpr (Copies == copies::there) detail::wait_for_copies();
             int const in_part = (whole_packs(map.last - map.first) + Lanes - 1) / Lanes;
             SMX_KEEP_LOOP
             for (int p = Packs; p < in_part; ++p) visit(p, behind[(p - Packs) * Lanes]);

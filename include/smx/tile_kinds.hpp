@@ -28,6 +28,8 @@ enum class kept {
 
 // Where the packs of a tile are that a step is about.
 enum class packs_in { all, registers, behind };
+// Whether packs that were copied behind the registers have come, or need not have.
+enum class copies { there, on_the_way };
 
 // How a GPU works out the exponent of a weight in float.
 enum class exponent {

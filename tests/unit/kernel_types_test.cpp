@@ -71,4 +71,59 @@ TEST(kernel_types, a_deep_row_says_what_waits_in_shared_memory) {
     static_assert(one_block::blocks_for(of(64 * 8 * 5)) == 1 && one_block::shared_bytes(of(64 * 8 * 5)) == 3 * 64 * 16);
 }
 
+// Elements that no dtype<> knows, as an input may name them that widens them itself.
+struct input_of_bytes {
+    using compute = float;
+    using element = signed char;
+    template <int Width>
+    smx::pack<float, Width> load(smx::row_id, int) const {
+        return {};
+    }
+};
+// Floats with a step of their own: what lies in memory is not the score.
+struct stepped_input {
+    using compute = float;
+    using element = float;
+    struct row {
+        using compute = float;
+        float const* start;
+        float step;
+
+        template <int Width>
+        int head() const {
+            return 0;
+        }
+        template <int Width>
+        smx::detail::raw_pack<float, Width> fetch(int col) const {
+            return smx::read_pack<Width>(start + col);
+        }
+        template <int Width>
+        smx::pack<float, Width> widen(smx::detail::raw_pack<float, Width> const& raw) const {
+            smx::pack<float, Width> values;
+            for (int i = 0; i < Width; ++i) values[i] = raw[i] * step;
+            return values;
+        }
+        template <int Width>
+        static smx::detail::raw_pack<float, Width> neg_inf() {
+            return smx::detail::raw_pack<float, Width>::of([](int) { return smx::neg_inf<float>(); });
+        }
+    };
+    row bind(smx::row_id) const { return {nullptr, 0.5f}; }
+};
+
+TEST(kernel_types, a_deep_row_waits_as_stored_where_that_is_its_scores) {
+    using kernel = smx::deep<smx::cluster_group<256, 16>, 4, 8, 13>;
+    auto const keeps = [](auto input, auto output) {
+        using call =
+            smx::operands<decltype(input), smx::fixed_scale, smx::no_mask, decltype(output), smx::no_row_output>;
+        return kernel::template tile_of<call>::keeps;
+    };
+    smx::dense_output<float> const y{nullptr, {}};
+    EXPECT_EQ(keeps(smx::dense_input<float>{nullptr, {}}, y), smx::kept::stored);
+    EXPECT_EQ(keeps(smx::dense_input<double>{nullptr, {}}, y), smx::kept::stored);
+    EXPECT_EQ(keeps(smx::dense_input<smx::half>{nullptr, {}}, y), smx::kept::stored);
+    EXPECT_EQ(keeps(input_of_bytes(), y), smx::kept::weights);
+    EXPECT_EQ(keeps(stepped_input(), y), smx::kept::weights);
+}
+
 }  // namespace

@@ -30,13 +30,16 @@ def _load_operators():
 
 
 def _load_call(folder):
-    """What csrc/python/call.cpp offers, or None: a library that someone else has built may stand alone."""
+    """What csrc/python/call.cpp offers, or None: a library that someone else has built may stand alone, or beside one for another Python."""
     path = folder / "_call.so"
     if not path.exists():
         return None
     spec = importlib.util.spec_from_file_location("smx_torch._call", path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ImportError:
+        return None
     return module.softmax
 
 

@@ -52,7 +52,7 @@ public:
 private:
     template <class Value>
     SMX_DEVICE Value const* publish(Value value) {
-        static_assert(int{sizeof(Value)} <= Largest, "a block_group reduces values of up to 16 bytes");
+        static_assert(int{sizeof(Value)} <= Largest, "larger than the values that this group reduces (a block_group: 16 bytes)");
         Value* const partials = reinterpret_cast<Value*>(memory_.partials[turn_]);
         turn_ ^= 1;
         if (threadIdx.x % 32 == 0) partials[threadIdx.x / 32] = value;

@@ -109,7 +109,7 @@ private:
     template <class Value>
     SMX_DEVICE int send([[maybe_unused]] Value value) {
         static_assert((sizeof(Value) == 4 || sizeof(Value) == 8 || sizeof(Value) == 16) && int{sizeof(Value)} <= Largest,
-                      "a cluster_group reduces values of 4, 8 or 16 bytes");
+                      "a cluster_group reduces values of 4, 8 or 16 bytes (in a kernel: of at most two numbers to compute with)");
         meet();
         int const turn = reductions_ % 2;
 #if SMX_ARCH >= 900
@@ -150,7 +150,10 @@ private:
 
 }  // namespace detail
 
-// See detail::cluster_lanes.
+// Requires  a launch in clusters of at most Blocks along x; blockDim.x == Threads, one-dimensional. Code for less than 9.0 traps.
+// Callers   all threads of the cluster, convergent; the whole cluster makes the group or none of it, as of a row that there is not
+// Storage   __shared__, the same object in every block, one group object a storage a kernel
+// Cost      as of detail::cluster_lanes
 template <int Threads, int Blocks>
 class cluster_group : public detail::cluster_lanes<Threads, Blocks, 2 * int{sizeof(double)}> {
 public:

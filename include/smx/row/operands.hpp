@@ -20,7 +20,7 @@ struct operands {
     using seen_type = decltype(some<Mask>().bind(some<row_id>(), some<extents>()));
     static constexpr bool draws = is_dropped<Output>;
     using stored_type = chosen_type<wants_logarithms<Output> || draws, compute, detail::held_of<Input, seen_type>>;  // what a row may wait as
-    static constexpr bool waits_as_stored = !wants_logarithms<Output> && !draws && !mask_biases<seen_type> && detail::gives_stored<Input>;
+    static constexpr bool waits_as_stored = !wants_logarithms<Output> && !draws && !mask_biases<seen_type> && detail::gives_numbers<Input>;
 
     // In a kernel's parameters: what every row needs before it can load comes first, since each 64 bytes of them take a trip to memory.
     typename detail::whole_rows_of<Input, Output>::type whole;

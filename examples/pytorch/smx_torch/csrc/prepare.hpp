@@ -209,8 +209,9 @@ std::tuple<at::Tensor, at::Tensor> backward_with_bias(Run const& run, at::Tensor
     at::Tensor const& bias = *masks.bias;
     prepared_backward ready(grad, probabilities, masks, scale);
     backward_call& call = ready.call;
-    at::Tensor const dx = of_scores ? ready.gradients(probabilities, out_dtype) : at::empty({0}, probabilities.options());
-    if (probabilities.numel() == 0) return {dx, at::zeros_like(bias)};
+    auto const type = out_dtype.value_or(probabilities.scalar_type());
+    at::Tensor const dx = of_scores ? ready.gradients(probabilities, type) : at::empty({0}, probabilities.options().dtype(type));
+    if (probabilities.numel() == 0) return {dx, at::zeros(bias.sizes(), bias.options())};
     smx::int64 const rows = bias.dim() == 0 ? 1 : bias.numel() / bias.size(-1), row_bytes = call.shape.keys * bytes_of(call.probabilities.type);
     bool const is_double = call.probabilities.type == element::wide;
     if (!is_double && 2 * bias.numel() <= probabilities.numel() && run.is_filled_by(rows, row_bytes)) {

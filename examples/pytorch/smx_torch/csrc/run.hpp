@@ -50,9 +50,7 @@ struct maybe_output {
     };
 
     SMX_HD row bind(smx::row_id id) const {
-        row bound{output.bind(id)};
-        if (output.data == nullptr) bound.stored.start = nullptr;
-        return bound;
+        return {output.data != nullptr ? output.bind(id) : any_output::row{nullptr, output.type}};
     }
 };
 
