@@ -8,19 +8,19 @@ SMX_BEGIN_KERNELS
 
 namespace in_kernel {
 
-// The group of a thread of softmax_kernel, for values of at most Largest bytes.
-template <class Group, int Largest>
+// The group of a thread of softmax_kernel, for values of at most two Computes.
+template <class Group, class Compute>
 struct group_made : Group {
     SMX_DEVICE explicit group_made(typename Group::storage& storage) : Group(storage) {}
 };
 // Groups without a row end, or stay with the others: none of a warp waits elsewhere.
-template <int Lanes, int Largest>
-struct group_made<warp_group<Lanes>, Largest> : warp_group<Lanes> {
+template <int Lanes, class Compute>
+struct group_made<warp_group<Lanes>, Compute> : warp_group<Lanes> {
     SMX_DEVICE explicit group_made(typename warp_group<Lanes>::storage&) : warp_group<Lanes>(warp_group<Lanes>::in_step()) {}
 };
-template <int Threads, int Blocks, int Largest>
-struct group_made<cluster_group<Threads, Blocks>, Largest> : detail::cluster_lanes<Threads, Blocks, Largest> {
-    using base = detail::cluster_lanes<Threads, Blocks, Largest>;
+template <int Threads, int Blocks, class Compute>
+struct group_made<cluster_group<Threads, Blocks>, Compute> : detail::cluster_lanes<Threads, Blocks, 2 * int{sizeof(Compute)}> {
+    using base = detail::cluster_lanes<Threads, Blocks, 2 * int{sizeof(Compute)}>;
     SMX_DEVICE explicit group_made(typename base::storage& storage) : base(storage, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)) {}
 };
 
@@ -32,8 +32,8 @@ SMX_HD constexpr int blocks_per_sm() {
 
 // One that lets the next kernel start when it begins to load its row.
 template <class Group, class Compute>
-struct group_of : group_made<Group, 2 * int{sizeof(Compute)}> {
-    using group_made<Group, 2 * int{sizeof(Compute)}>::group_made;
+struct group_of : group_made<Group, Compute> {
+    using group_made<Group, Compute>::group_made;
     bool tells_next = true;
     SMX_DEVICE void loads_begin() const {
         if (tells_next) ptx::start_next_kernel();

@@ -172,9 +172,9 @@ constexpr rows_seen seen_as = mask_tests<Seen> != mask_biases<Seen> && spans_row
 template <int Vec, rows_seen Rows>
 struct automatic_list {
     // What is in flight decides: 130 to 200 KB an SM, in clusters that fill the 16 SMs of a GPC. Packs on their way to registers take room in the L1,
-    // which has what shared memory leaves of 256 KB: 1048576 columns of half 0.93 of copy, with 196 KB of them as shared memory 0.76.
+    // which has what shared memory leaves of 256 KB: 1048576 columns of half 0.93 of copy, 0.88 while two blocks needed a little more than 132 KB.
     // H200, half: 40000, 65536, 100000 and 131072 columns 0.97; 200000, 262144, 300000 and 524288 0.96 (registers alone: 0.93, 0.95, 0.84 and 0.90);
-    // 800000, 1048576 and 1200000 0.88, 0.93 and 0.85. Float: 131072 columns 0.98 (deep: 0.965), 200000, 262144, 300000, 400000, 524288 and 600000
+    // 800000, 1048576 and 1200000 0.88, 0.93 and 0.85. Float: 131072 columns 0.98, 200000, 262144, 300000, 400000, 524288 and 600000
     // 0.96, 0.96, 0.956, 0.92, 0.94 and 0.86.
     using first = fitted<compact<cluster_group<128, 16>, Vec, 8>>;
     using deep_ones = kernel_list<deep<cluster_group<256, 16>, Vec, 8, 13>, deep<cluster_group<512, 16>, Vec, 8, 13>>;

@@ -76,7 +76,7 @@ SMX_HD auto tops_of(Tile& t) {
 template <packs_in Where, class Tile>
 SMX_HD auto largest_of(Tile& t) {
     using compute = typename Tile::compute;
-    return folded(detail::tops_of<Where>(t), [](compute top, compute next) { return raised(top, next); });
+    return folded(tops_of<Where>(t), [](compute top, compute next) { return raised(top, next); });
 }
 
 struct nobody {};
@@ -111,10 +111,10 @@ template <class Weighing, class Tile, class Group>
 SMX_HD auto statistics_in_turn(Tile& t, typename Tile::compute factor, Group const& g) {
     using compute = typename Tile::compute;
     statistics<compute> all;
-    all.max = detail::largest_of<packs_in::registers>(t);
+    all.max = largest_of<packs_in::registers>(t);
     Weighing const first(all.max, factor);
-    all.sum = detail::sum_of<packs_in::registers>(t, first, g) * first.rest(all.max);
-    detail::wait_for_copies_after(static_cast<float>(all.sum));
+    all.sum = sum_of<packs_in::registers>(t, first, g) * first.rest(all.max);
+    wait_for_copies_after(static_cast<float>(all.sum));
     t.template for_live_packs<packs_in::behind>([&](int, typename Tile::held_pack& held) {
         auto const& scores = widen<compute>(held);
         compute const max = raised(all.max, folded(scores, maximum()));

@@ -23,7 +23,7 @@ struct report::shared {
 
 namespace {
 
-// A case takes milliseconds, the longest 3 s, and under a sanitizer a minute; one that does not end is a finding.
+// A case takes milliseconds, the longest 3 s, and under a sanitizer two minutes; one that does not end is a finding.
 constexpr unsigned most_seconds_a_case = support::is_sanitized ? 600 : 60;
 
 template <std::size_t Size>

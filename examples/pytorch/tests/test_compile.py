@@ -29,9 +29,8 @@ def test_opcheck(scores, arguments, dtype, device):
         torch.library.opcheck(operator, (x.detach().requires_grad_(),), named)
     if "bias" in named:
         named["bias"] = named["bias"].detach()
-        for of_scores in (True, False):
-            torch.library.opcheck(torch.ops.smx.scaled_mask_softmax_backward_with_bias.default, (torch.randn_like(y), y),
-                                  dict(**named, out_dtype=torch.float32, of_scores=of_scores))
+        for more in ({}, dict(out_dtype=torch.float32), dict(out_dtype=torch.float32, of_scores=False)):
+            torch.library.opcheck(torch.ops.smx.scaled_mask_softmax_backward_with_bias.default, (torch.randn_like(y), y), dict(**named, **more))
     torch.library.opcheck(torch.ops.smx.scaled_mask_softmax_backward.default, (torch.randn_like(y), y), named)
 
 

@@ -9,11 +9,6 @@ namespace detail {
 
 // The row is shared out twice: a slice to each block, and a slice to the lanes of its block, which is what a tile is made for.
 //
-// Requires  a launch in clusters of at most Blocks along x; blockDim.x == Threads, one-dimensional. Code for less than 9.0 traps.
-// Callers   all threads of the cluster, convergent; the whole cluster makes the group or none of it, as of a row that there is not
-// Storage   __shared__, the same object in every block, one group object a storage a kernel
-// Cost      one barrier of the block and one message to each peer a reduction; the first waits until every block of the cluster has started
-//
 // Who may write into whom, and when:
 // - A peer writes to this block's barriers and partials only after it has waited for the cluster, hence after this block has initialised
 //   them: it arrives right after that, in loads_are_issued(), and waits in meet(), before its own first message.
@@ -153,7 +148,7 @@ private:
 // Requires  a launch in clusters of at most Blocks along x; blockDim.x == Threads, one-dimensional. Code for less than 9.0 traps.
 // Callers   all threads of the cluster, convergent; the whole cluster makes the group or none of it, as of a row that there is not
 // Storage   __shared__, the same object in every block, one group object a storage a kernel
-// Cost      as of detail::cluster_lanes
+// Cost      one barrier of the block and one message to each peer a reduction; the first waits until every block of the cluster has started
 template <int Threads, int Blocks>
 class cluster_group : public detail::cluster_lanes<Threads, Blocks, 2 * int{sizeof(double)}> {
 public:
